@@ -44,11 +44,11 @@ def build(
     if (classifier := registry.get(CLASSIFIER)) is not None:
         params = parameters(classifier, chosen)
         if isinstance(params, ClassificationParams):
-            made[CLASSIFICATION] = classification(classifier, params, tables, lines)
+            made[CLASSIFICATION] = classification(classifier, params, tables, lines, trace_url)
     if (detector := registry.get(DETECTION)) is not None:
         params = parameters(detector, chosen)
         if isinstance(params, DetectionParams):
-            made[OBJECTS] = objects(detector, params, tables, lines)
+            made[OBJECTS] = objects(detector, params, tables, lines, trace_url)
     return {name: finish(view) for name, view in made.items()}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from ragtide.dashboards import classification_sql as ask
 from ragtide.dashboards.layout import empty_dashboard
-from ragtide.dashboards.panels import curves, matrix, rows, section, stacked_bars
+from ragtide.dashboards.panels import curves, link_traces, matrix, rows, section, stacked_bars
 from ragtide.dashboards.rule_lines import RuleLine
 from ragtide.dashboards.sdk import dashboard, table, timeseries, xychart
 from ragtide.dashboards.sql import Tables
@@ -16,7 +16,7 @@ NAME = "classification"
 
 
 def classification(
-    evaluator: Evaluator, params: Params, tables: Tables, rule_lines: Mapping[str, RuleLine]
+    evaluator: Evaluator, params: Params, tables: Tables, rule_lines: Mapping[str, RuleLine], trace_url: str = ""
 ) -> dashboard.Dashboard:
     """Metrics of windows, the confusion matrix, and curves at the thresholds of the evaluator's parameters."""
     says = "One classifier: its metrics, which classes it takes for which, and what other thresholds would do."
@@ -27,7 +27,7 @@ def classification(
     view = view.with_row(section("Errors"))
     for error_panel in _errors(tables):
         view = view.with_panel(error_panel)
-    return view.with_row(section("Scores and thresholds", _thresholds(params, tables))).build()
+    return view.with_row(section("Scores and thresholds", _thresholds(params, tables, trace_url))).build()
 
 
 def _errors(tables: Tables) -> Iterator[timeseries.Panel | table.Panel]:
@@ -38,15 +38,15 @@ def _errors(tables: Tables) -> Iterator[timeseries.Panel | table.Panel]:
     yield stacked_bars("Outcomes", says, ask.outcomes(tables), "short", 12)
 
 
-def _thresholds(params: Params, tables: Tables) -> Iterator[table.Panel | xychart.Panel]:
+def _thresholds(params: Params, tables: Tables, trace_url: str) -> Iterator[table.Panel | xychart.Panel]:
     thresholds = params.thresholds
     says = "Of each class against the rest, at score thresholds; the counts are exact at whole hundredths."
     yield curves("Precision and recall", says, ask.precision_recall(tables, thresholds), "class")
     says = "Of each class against the rest, over records with scores; one without a score of the class has 0 there. "
     says += "The area under it is roc_auc."
     yield curves("ROC", says, ask.roc(tables), "class")
-    says = "Ids of the newest traces of each kind, of the newest 2,000 records with scores."
-    yield rows("Examples", says, ask.examples(tables, thresholds, params.curve_max_examples), 8)
+    says = "The newest traces of each kind, of the newest 2,000 records with scores."
+    yield link_traces(rows("Examples", says, ask.examples(tables, thresholds, params.curve_max_examples, trace_url), 8))
     says = "Each class a problem of its own: with a score of the threshold or more it is predicted. A missed record is "
     says += "misclassified where another class has such a score, else nothing was predicted."
     shares = dict.fromkeys(("precision", "recall", "f1"), "percentunit")

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from ragtide.dashboards.parts_sql import newest, newest_ids, summed_parts
 from ragtide.dashboards.sql import Tables
+from ragtide.dashboards.trace_links import trace_link_sql
+from ragtide.dashboards.variable_sql import value
 from ragtide.drift.sql import text
 from ragtide.evaluators.classification.score_bins import BINS
 from ragtide.evaluators.parts import POOLED
@@ -66,7 +68,7 @@ def counts_by_class(tables: Tables, thresholds: Sequence[int]) -> str:
     )
 
 
-def examples(tables: Tables, thresholds: Sequence[int], most: int) -> str:
+def examples(tables: Tables, thresholds: Sequence[int], most: int, trace_url: str) -> str:
     """Ids of the newest traces of each kind, by class and threshold, among the newest records of the time range."""
     records = newest(tables, CLASSIFICATION, with_part="scored")
     keys = f"SELECT trace_id, time AS at, splitByChar('\\t', arrayJoin(mapKeys(parts))) AS key FROM ({records})"
@@ -81,7 +83,8 @@ def examples(tables: Tables, thresholds: Sequence[int], most: int) -> str:
     )
     listed = ", ".join(map(str, thresholds))
     return (
-        f"SELECT class, t / 100 AS threshold, {kinds} AS kind, {newest_ids(most)} AS traces "
+        f"SELECT class, t / 100 AS threshold, {kinds} AS kind, {newest_ids(most)} AS trace, "
+        f"{trace_link_sql(value('app'), 'trace', trace_url)} AS trace_link "
         f"FROM ({of_class}) ARRAY JOIN [{listed}] AS t WHERE kind != '' GROUP BY class, t, kind "
         "ORDER BY class, threshold, kind LIMIT 5000"
     )

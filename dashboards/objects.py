@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from ragtide.dashboards import objects_sql as ask
 from ragtide.dashboards.layout import empty_dashboard
-from ragtide.dashboards.panels import curves, rows, section, stacked_bars
+from ragtide.dashboards.panels import curves, link_traces, rows, section, stacked_bars
 from ragtide.dashboards.rule_lines import RuleLine
 from ragtide.dashboards.sdk import board, dashboard, table, timeseries, xychart
 from ragtide.dashboards.sql import Tables
@@ -18,7 +18,7 @@ _SHARES = dict.fromkeys(("precision", "recall", "f1"), "percentunit")
 
 
 def objects(
-    evaluator: Evaluator, params: Params, tables: Tables, rule_lines: Mapping[str, RuleLine]
+    evaluator: Evaluator, params: Params, tables: Tables, rule_lines: Mapping[str, RuleLine], trace_url: str = ""
 ) -> dashboard.Dashboard:
     """Metrics of windows, kinds of errors at the chosen score, the precision-recall curve, and examples."""
     says = "Objects in images: average precision and recall, what was taken for what, and what other scores would do."
@@ -29,7 +29,7 @@ def objects(
     view = view.with_row(section("Errors"))
     for error_panel in _errors(params, tables):
         view = view.with_panel(error_panel)
-    return view.with_row(section("Curve and examples", _curve(params, tables))).build()
+    return view.with_row(section("Curve and examples", _curve(params, tables, trace_url))).build()
 
 
 def _scores() -> board.CustomVariable:
@@ -48,12 +48,12 @@ def _errors(params: Params, tables: Tables) -> Iterator[timeseries.Panel | table
     yield stacked_bars("Objects", f"All objects: found, or missed, by kind. {iou}", ask.objects(tables), "short", 12)
 
 
-def _curve(params: Params, tables: Tables) -> Iterator[table.Panel | xychart.Panel]:
+def _curve(params: Params, tables: Tables, trace_url: str) -> Iterator[table.Panel | xychart.Panel]:
     says = f"Of each class at an IoU of {params.pr_curve_iou_threshold:g}, at every hundredth of a score: exact there."
     yield curves("Precision and recall", says, ask.precision_recall(tables), "class")
-    says = "In how many images each kind came up at the chosen score, and ids of the newest of their traces: of the "
-    says += "newest 2,000 images."
-    yield rows("Examples", says, ask.examples(tables, params.pr_curve_max_examples), 8)
+    says = "In how many images each kind came up at the chosen score, and the newest of their traces: of the newest "
+    says += "2,000 images."
+    yield link_traces(rows("Examples", says, ask.examples(tables, params.pr_curve_max_examples, trace_url), 8))
     says = "Regions that the evaluator points at, by place in the trace's lists: of each image the surest false "
     says += "predictions and the first missed objects, whatever score is chosen."
-    yield rows("Regions", says, ask.places(tables), 8)
+    yield link_traces(rows("Regions", says, ask.places(tables, trace_url), 8))

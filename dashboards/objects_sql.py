@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from ragtide.dashboards.parts_sql import newest, newest_ids, parts, summed_parts
 from ragtide.dashboards.sql import Tables
-from ragtide.dashboards.variable_sql import number
+from ragtide.dashboards.trace_links import trace_link_sql
+from ragtide.dashboards.variable_sql import number, value
 from ragtide.drift.sql import text
 from ragtide.evaluators.classification.score_bins import BINS
 
@@ -62,7 +63,7 @@ def objects(tables: Tables) -> str:
     return _over_time(tables, {"found": "tp"} | _MISSED)
 
 
-def examples(tables: Tables, most: int) -> str:
+def examples(tables: Tables, most: int, trace_url: str) -> str:
     """By class and kind, in how many of the newest images it came up, and ids of the newest of their traces."""
     of_records = (
         "SELECT trace_id, at, splitByChar('\\t', part.1) AS key, part.2 AS n FROM (SELECT trace_id, time AS at, "
@@ -74,13 +75,14 @@ def examples(tables: Tables, most: int) -> str:
     )
     kinds = _PREDICTIONS | _MISSED
     return (
-        f"SELECT class, kind, count() AS images, {newest_ids(most)} AS traces FROM ({counts}) "
+        f"SELECT class, kind, count() AS images, {newest_ids(most)} AS trace, "
+        f"{trace_link_sql(value('app'), 'trace', trace_url)} AS trace_link FROM ({counts}) "
         f"ARRAY JOIN [{', '.join(map(text, kinds))}] AS kind, [{', '.join(kinds.values())}] AS times "
         "WHERE times > 0 GROUP BY class, kind ORDER BY class, kind LIMIT 5000"
     )
 
 
-def places(tables: Tables) -> str:
+def places(tables: Tables, trace_url: str) -> str:
     """Positions of errors in the evaluator's lists of regions, by kind; newest images first."""
     kind = "JSONExtractString(one, 'kind')"
     side = f"if(startsWith({kind}, 'false_positive'), 'predicted', 'expected')"
@@ -88,7 +90,8 @@ def places(tables: Tables) -> str:
     return (
         f"SELECT time, trace_id AS trace, transform({kind}, {names}, {kind}) AS error, "
         f"concat('boxes.', {side}, '[', toString(JSONExtractUInt(one, 'start')), ']') AS region, "
-        "JSONExtract(one, 'score', 'Nullable(Float64)') AS score "
+        "JSONExtract(one, 'score', 'Nullable(Float64)') AS score, "
+        f"{trace_link_sql(value('app'), 'trace_id', trace_url)} AS trace_link "
         f"FROM ({newest(tables, DETECTION)}) ARRAY JOIN JSONExtractArrayRaw(evidence) AS one "
         "ORDER BY time DESC, trace, error, region LIMIT 500"
     )

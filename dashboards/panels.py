@@ -150,6 +150,12 @@ def link_cells(panel: table.Panel, column: str, title: str, url: str) -> table.P
     return panel.override_by_name(column, [dashboard.DynamicConfigValue(id_val="links", value=[link])])
 
 
+def link_traces(panel: table.Panel) -> table.Panel:
+    """Link the cells of column `trace` by the hidden column `trace_link`."""
+    linked = link_cells(panel, "trace", "Show the texts of the trace", "${__data.fields.trace_link}")
+    return hide_columns(linked, "trace_link")
+
+
 def wrap_cells(panel: table.Panel, column: str, width: int) -> table.Panel:
     """Show the texts of a column whole, over several lines; `width` in pixels."""
     return panel.override_by_name(

@@ -36,6 +36,6 @@ def newest(tables: Tables, evaluator: str, with_part: str = "") -> str:
 
 
 def newest_ids(most: int) -> str:
-    """Aggregate of columns `time` and `trace_id`: that many ids of traces, the newest first."""
+    """Aggregate of columns `time` and `trace_id`: that many ids of traces, a row each, the newest first."""
     order = "arraySort(one -> (-toUnixTimestamp64Milli(one.1), one.2), groupArray((time, trace_id)))"
-    return f"arrayStringConcat(arraySlice({order}, 1, {most}).2, ' ')"
+    return f"arrayJoin(arraySlice({order}, 1, {most}).2)"

@@ -21,6 +21,17 @@ def panels(dashboard: Json) -> Iterator[Json]:
         yield from panel.get("panels", [])
 
 
+def linked_columns(panel: Json) -> dict[str, str]:
+    """The URL of each column of a table whose cells are links."""
+    overrides = {each["matcher"]["options"]: each["properties"] for each in panel["fieldConfig"]["overrides"]}
+    return {
+        column: property_["value"][0]["url"]
+        for column, properties in overrides.items()
+        for property_ in properties
+        if property_["id"] == "links"
+    }
+
+
 def queries(dashboard: Json) -> Iterator[tuple[str, str]]:
     """Every SQL a dashboard asks, with where it stands: panels, variables, annotations."""
     for panel in panels(dashboard):

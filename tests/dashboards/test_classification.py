@@ -14,7 +14,7 @@ from ragtide.evaluators.registry import load
 from ragtide.evaluators.settings import EvaluatorSettings
 from ragtide.evaluators.trace import Labels
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
-from tests.dashboards.lint import faults, panels, queries
+from tests.dashboards.lint import faults, linked_columns, panels, queries
 from tests.dashboards.macros import Choice, expanded
 from tests.drift.world import World, score_row
 from tests.evaluators.builtin.scoring import outcomes, trace
@@ -129,13 +129,16 @@ def test_the_area_under_the_curve_shown_is_the_metric(ask: Ask) -> None:
 
 @pytest.mark.clickhouse
 def test_examples_are_ids_of_each_kind(ask: Ask) -> None:
-    found = {(row["class"], round(row["threshold"], 2), row["kind"]): row["traces"] for row in ask("table Examples A")}
+    found = {(row["class"], round(row["threshold"], 2), row["kind"]): row["trace"] for row in ask("table Examples A")}
     assert found["dog", 0.5, "tp"] == "t2"
     assert found["dog", 0.5, "fp: misclassification"] == "t3"
     assert found["dog", 0.5, "fn: misclassification"] == "t1"
     assert found["dog", 0.6, "fn: no prediction"] == "t1"
     assert found["dog", 0.05, "tp"] == "t2"  # the newest, one at most
     assert ("dog", 0.5, "fn: no prediction") not in found
+    assert all(row["trace_link"].startswith("/explore?") for row in ask("table Examples A"))
+    (table,) = [panel for panel in panels(built()) if panel["title"] == "Examples"]
+    assert linked_columns(table) == {"trace": "${__data.fields.trace_link}"}
 
 
 @pytest.mark.clickhouse

@@ -16,7 +16,7 @@ from ragtide.evaluators.registry import load
 from ragtide.evaluators.settings import EvaluatorSettings
 from ragtide.evaluators.trace import Boxes
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
-from tests.dashboards.lint import faults, panels, queries
+from tests.dashboards.lint import faults, linked_columns, panels, queries
 from tests.dashboards.macros import Choice, expanded
 from tests.drift.world import World, score_row
 from tests.evaluators.builtin.scoring import outcomes
@@ -197,7 +197,7 @@ def test_predictions_and_objects_over_time_add_up_image_by_image(ask: Ask) -> No
 
 @pytest.mark.clickhouse
 def test_examples_are_the_newest_traces_of_each_kind(ask: Ask) -> None:
-    found = {(row["class"], row["kind"]): (row["images"], row["traces"]) for row in ask("table Examples A")}
+    found = {(row["class"], row["kind"]): (row["images"], row["trace"]) for row in ask("table Examples A")}
     assert found == {
         ("bird", "fn: no prediction"): (1, "hand-0"),
         ("bird", "fp: misclassification"): (1, "hand-0"),
@@ -207,8 +207,12 @@ def test_examples_are_the_newest_traces_of_each_kind(ask: Ask) -> None:
         ("dog", "fp: hallucination"): (1, "hand-1"),
         ("dog", "fp: misclassification"): (1, "hand-2"),
     }
-    above = {(row["class"], row["kind"]): row["traces"] for row in ask("table Examples A", "70")}
+    above = {(row["class"], row["kind"]): row["trace"] for row in ask("table Examples A", "70")}
     assert above["cat", "fn: misclassification"] == "hand-2"
+    for title in ("Examples", "Regions"):
+        assert all(row["trace_link"].startswith("/explore?") for row in ask(f"table {title} A"))
+        (table,) = [panel for panel in panels(built()) if panel["title"] == title]
+        assert linked_columns(table) == {"trace": "${__data.fields.trace_link}"}
 
 
 @pytest.mark.clickhouse
