@@ -16,7 +16,8 @@ _MIDDLE = f"if(bin = 0, 0, sign(bin) * exp((abs(bin) - {LOG_ORIGIN} + 0.5) * {LO
 APP = equals_variable("app")
 RUN = f"run_id = {value('run')}"
 # Of the application and of the system itself, which belongs to no application.
-OPEN_PROBLEMS = f"state = 'open' AND opened_at <= $__toTime AND (app = '' OR {APP} AND {in_variable('environment')})"
+_SHOWN = f"(app = '' OR {APP} AND {in_variable('environment')})"
+OPEN_PROBLEMS = f"state = 'open' AND opened_at <= $__toTime AND {_SHOWN}"
 TRAFFIC = "operations.error"  # of the fast lane, scored for every trace
 
 
@@ -34,6 +35,13 @@ class Tables:
     def name(self, table: str) -> str:
         """The table's full name: the data source may have another default database."""
         return f"{self.database}.{table}"
+
+    def is_parent(self) -> str:
+        """Condition of problems that no other one of these applications explains; for rows of view `problems`.
+
+        A symptom is left out although its parent has resolved: jobs name the parent as long as the symptom is expected.
+        """
+        return f"parent_id NOT IN (SELECT problem_id FROM {self.name('problem_events')} WHERE {_SHOWN})"
 
     def windows(self, metrics: Iterable[str], segment: str = "") -> str:
         """FROM and WHERE: windows of the chosen application, of the size that suits the range, cut by that segment."""
@@ -145,12 +153,13 @@ class Tables:
         more += f", sum(if({own}, ifNull(value, 0) * scored, sum)) AS level_n"
         counts = _counts(self.whole_range(each.metric for each in rule_lines), more)
         problems = f"SELECT metric FROM {self.name('problems')} WHERE {OPEN_PROBLEMS}"
+        open_ = f"metric IN ({problems}) OR splitByChar('.', metric)[1] IN ({problems})"  # findings are of an evaluator
         passes = f"if({most} < 0, (mean - line) * {sign} >= -{ROUNDING} * abs(line), `bad records` <= {most})"
         return (
             f"WITH {line} AS line SELECT metric, sum(level_n) / nullIf(sum(told_n), 0) AS mean, "
             f"if({most} < 0, line, NULL) AS `limit of mean`, sum(wrong_n) / nullIf(sum(scored_n), 0) AS `bad records`, "
             f"if({most} < 0, NULL, {most}) AS `limit of bad records`, "
-            f"multiIf(metric IN ({problems}), 'problem', isNull(mean), 'no data', {passes}, 'good', 'bad') AS state, "
+            f"multiIf({open_}, 'problem', isNull(mean), 'no data', {passes}, 'good', 'bad') AS state, "
             "sum(scored_n) AS scored, "
             "sum(scored_n) / nullIf(sum(applicable_n), 0) AS `of applicable`, "
             f"sum(scored_n) / nullIf(sum(seen_n), 0) AS `of all` FROM ({counts}) "

@@ -171,7 +171,9 @@ def _delivery_job(settings: Settings, database: Database, telemetry: Telemetry) 
     from ragtide.sinks.grafana import GrafanaGateway
 
     waits = partial(delays, random.Random(), first_s=settings.jobs.every_s, cap_s=_LONGEST_PAUSE_S)
-    announcing = DeliveryJob(database, GrafanaGateway(settings.grafana), partial(export_backlog, telemetry), waits)
+    group_wait = timedelta(seconds=settings.jobs.group_wait_s)
+    measure = partial(export_backlog, telemetry)
+    announcing = DeliveryJob(database, GrafanaGateway(settings.grafana), measure, waits, group_wait)
 
     def job(jobs: JobContext, now: datetime) -> RunResult:
         sent = announcing.run(jobs.term.epoch, now)

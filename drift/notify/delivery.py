@@ -41,15 +41,17 @@ def deliver(
     epoch: int,
     clock: Callable[[], datetime],
     backing_off: Collection[str] = (),
+    group_wait: timedelta = timedelta(),
 ) -> DeliveryResult:
     """Send the events of problems that are not muted to Grafana, in the order in which they happened.
 
-    At most the oldest `outbox.MOST`; the next run goes on. A message that Grafana refuses for its content is marked as
-    refused and blocks nothing. A message that fails although Grafana answers blocks later ones of its episode only; so
-    do the ids of `backing_off`, which are not tried. Stops if a newer leader than `epoch` was elected. Raises
-    `Transient` or `ConfigError` if Grafana or the database is down or rejects the credentials.
+    New problems wait for `group_wait`. At most the oldest `outbox.MOST`; the next run goes on. A message that
+    Grafana refuses for its content is marked as refused and blocks nothing. A message that fails although Grafana
+    answers blocks later ones of its episode only; so do the ids of `backing_off`, which are not tried. Stops if a
+    newer leader than `epoch` was elected. Raises `Transient` or `ConfigError` if Grafana or the database is down or
+    rejects the credentials.
     """
-    enqueue(database, epoch, clock())
+    enqueue(database, epoch, clock(), group_wait)
     result = DeliveryResult()
     blocked: set[str] = set()  # episodes with an earlier message that is not sent yet
     for message in outbox.pending(database):
@@ -138,11 +140,13 @@ class DeliveryJob:
         grafana: GrafanaGateway,
         measure: Callable[[Backlog], None],
         delays: Callable[[], Iterator[float]],
+        group_wait: timedelta = timedelta(),
     ) -> None:
         self._database = database
         self._grafana = grafana
         self._measure = measure
         self._delays = delays
+        self._group_wait = group_wait
         self._delays_s = delays()
         self._retry_at: datetime | None = None
         self._backoffs: dict[str, _Backoff] = {}  # by message id
@@ -154,7 +158,7 @@ class DeliveryJob:
         """
         try:
             if self._retry_at is not None and now < self._retry_at:
-                enqueue(self._database, epoch, now)
+                enqueue(self._database, epoch, now, self._group_wait)
                 left_s = (self._retry_at - now).total_seconds()
                 raise Transient(f"notifications wait after a failure; next attempt in {left_s:.0f} s")
             return self._send(epoch, now)
@@ -164,7 +168,7 @@ class DeliveryJob:
     def _send(self, epoch: int, now: datetime) -> DeliveryResult:
         backing_off = {message for message, backoff in self._backoffs.items() if now < backoff.retry_at}
         try:
-            result = deliver(self._database, self._grafana, epoch, lambda: now, backing_off)
+            result = deliver(self._database, self._grafana, epoch, lambda: now, backing_off, self._group_wait)
         except RagtideError:
             self._retry_at = now + timedelta(seconds=next(self._delays_s))
             raise

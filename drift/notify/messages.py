@@ -7,7 +7,7 @@ annotation of an open problem to its current details. A message has its event's 
 import hashlib
 import html
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -22,7 +22,9 @@ from ragtide.drift.problems import (
     EventRow,
     Problem,
     group_key,
+    is_leak,
     load_problems,
+    load_recent_problems,
     parents,
     speaks_for,
 )
@@ -66,10 +68,11 @@ class _UnsentEvent(NamedTuple):
         return EpisodeKey(self.problem_id, self.episode)
 
 
-def enqueue(database: Database, epoch: int, now: datetime) -> None:
+def enqueue(database: Database, epoch: int, now: datetime, group_wait: timedelta = timedelta()) -> None:
     """Store messages for the oldest `outbox.MOST` events without one.
 
-    Events of muted problems wait until the mute ends. Events of a symptom that is no more severe than its parent wait
+    Events of muted problems wait until the mute ends. A new problem waits for `group_wait`, because the one that
+    explains it may open after it; a leak never waits. Events of a symptom that is no more severe than its parent wait
     until the parent resolves, and then for as long as the symptom is expected (`ragtide.drift.problems.groups`): a
     symptom that ends by then has no message. If the opening was sent, the end is sent too. Events older than `MAX_AGE`
     have a message only if they still hold: the problem is open, or its opening was sent and it is resolved.
@@ -80,12 +83,13 @@ def enqueue(database: Database, epoch: int, now: datetime) -> None:
     known = load_problems(database, ids={one.problem_id for one in unsent}, every_episode=True)
     episodes = {EpisodeKey.of(one): one for one in known}
     muted = {one.problem_id for one in known if one.is_muted(now)}
+    new = {EpisodeKey.of(one) for one in known if _is_new(one, now - group_wait)}
     explained = _explained_episodes(database, known, now)
     due = [
         one
         for one in unsent
         if one.problem_id not in muted
-        and (one.is_known or one.key not in explained)
+        and (one.is_known or one.key not in explained | new)
         and _is_current(one, episodes.get(one.key))
     ][: outbox.MOST]
     if not due:
@@ -112,14 +116,16 @@ def _unsent(database: Database, now: datetime) -> list[_UnsentEvent]:
     return [_UnsentEvent(**row) for row in rows]
 
 
-def _explained_episodes(database: Database, known: Sequence[Problem], now: datetime) -> Collection[EpisodeKey]:
+def _explained_episodes(database: Database, known: Sequence[Problem], now: datetime) -> set[EpisodeKey]:
     """Return episodes of symptoms whose parent says enough: it is as severe, and open or resolved not long ago."""
     since = min(one.first_seen_at for one in known) - LONGEST_EXPECTED
-    condition = f"{UNRESOLVED} OR (event = 'resolved' AND at >= {{since:DateTime64(3, 'UTC')}})"
-    rows = database.rows(f"SELECT DISTINCT problem_id FROM problem_events FINAL WHERE {condition}", {"since": since})
-    causes = load_problems(database, ids={row["problem_id"] for row in rows}, every_episode=True) if rows else ()
-    by_key = {EpisodeKey.of(one): one for one in (*known, *causes)}
+    by_key = {EpisodeKey.of(one): one for one in (*known, *load_recent_problems(database, since))}
     return {key for key, parent in parents(by_key.values(), now).items() if speaks_for(parent, by_key[key])}
+
+
+def _is_new(problem: Problem, since: datetime) -> bool:
+    """Whether the problem opened after `since` and may be announced a little later."""
+    return problem.state == "open" and problem.openings_at[-1] > since and not is_leak(problem)
 
 
 def _is_current(one: _UnsentEvent, problem: Problem | None) -> bool:
