@@ -21,7 +21,7 @@ from tests.stream.demo.simulated import Played, play
 
 
 def as_promised(played: Played) -> bool:
-    """Whether exactly the fault's metrics were problems: opened once while it was on and resolved after it."""
+    """Whether exactly the fault's metrics opened once while it was on and resolved after it, as one group."""
     start_s, end_s = played.episode.start_s, played.episode.end_s
     opened, resolved = played.when("opened", "reopened"), played.when("resolved")
     moved = sorted(played.episode.fault.moves)
@@ -30,6 +30,7 @@ def as_promised(played: Played) -> bool:
         and [metric for metric, _ in opened] == [metric for metric, _ in resolved] == moved
         and all(start_s < at_s < end_s for _, at_s in opened)
         and all(at_s > end_s for _, at_s in resolved)
+        and list(played.groups) == [played.episode.fault.moves[0]]
     )
 
 

@@ -19,10 +19,13 @@ SEVERITIES = {"critical": "red", "warning": "orange", "info": "blue"}
 def numbers(tables: Tables) -> Iterator[stat.Panel]:
     """Panels of single numbers."""
     windows = tables.whole_range([TRAFFIC])
-    count = f"SELECT count() AS problems FROM {tables.name('problems')} WHERE {OPEN_PROBLEMS}"
+    count = f"SELECT count() AS problems FROM {tables.name('problems')} WHERE {OPEN_PROBLEMS} AND {tables.is_parent()}"
     colours = steps((None, "green"), (1, "orange"), (5, "red"))
     yield number(
-        "Open problems", "Problems of the application and of the pipeline that are open now.", count, "short"
+        "Open problems",
+        "Problems of the application and of the pipeline that are open now, without the symptoms of others.",
+        count,
+        "short",
     ).thresholds(colours)
     yield number("Traces", "Traces in the time range.", tables.traces(), "short")
     latency = tables.quantile("operations.latency_seconds", 0.95)
@@ -76,17 +79,21 @@ def quality_over_time(metrics: Sequence[str], tables: Tables) -> timeseries.Pane
 def open_problems(tables: Tables, trace_url: str) -> table.Panel:
     """Table of open problems, most severe first."""
     sql = (
-        "SELECT severity, opened_at, type, metric, model, "
+        "SELECT severity, opened_at, type, metric, model, symptoms, "
         "if(segment = '', '', concat(segment, ' = ', segment_value)) AS segment, description, explanation AS why, "
         "arrayStringConcat(actions, ' ') AS `what to do`, examples[1] AS `worst trace`, "
         "length(examples) AS `number of examples`, "
         "problem_id, acked_by AS `taken by`, muted_by AS `muted by`, "
         f"{trace_link_sql('app', 'examples[1]', trace_url)} AS trace_link, "
         "toUnixTimestamp64Milli(opened_at) - 1800000 AS before_ms "
-        f"FROM {tables.name('problems')} WHERE {OPEN_PROBLEMS} AND {any_in_variable('standards', 'standard')} "
+        f"FROM {tables.name('problems')} LEFT JOIN (SELECT parent_id AS problem_id, parent_episode AS episode, "
+        f"count() AS symptoms FROM {tables.name('problem_groups')} FINAL WHERE parent_id != '' "
+        "GROUP BY problem_id, episode) AS explained USING (problem_id, episode) "
+        f"WHERE {OPEN_PROBLEMS} AND {tables.is_parent()} AND {any_in_variable('standards', 'standard')} "
         "ORDER BY indexOf(['critical', 'warning', 'info'], severity), opened_at DESC LIMIT 100"
     )
-    says = "Problems of the application and of the pipeline that are open now, the worst first. "
+    says = "Problems of the application and of the pipeline that are open now, the worst first, with the number of "
+    says += "problems that each explains. "
     says += "`ragtide problems show PROBLEM_ID` has the whole of one."
     panel = color_cells(rows("Open problems", says, sql, 24, height=10), "severity", SEVERITIES)
     panel = link_cells(panel, "opened_at", "Show the time since half an hour before", _SINCE)

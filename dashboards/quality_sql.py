@@ -74,9 +74,9 @@ def overview(tables: Tables, rule_lines: Sequence[RuleLine]) -> str:
     more = ", sum(bad_n) AS wrong_n, sum(told_n) AS told, sum(level_n) AS level"
     by_metric = counts(judge.windows(tables.covering(among(judge.names), HERE)), more)
     problems = f"SELECT metric FROM {tables.name('problems')} WHERE {OPEN_PROBLEMS}"
+    open_ = f"metric IN ({problems}) OR splitByChar('.', metric)[1] IN ({problems})"  # findings are of an evaluator
     states = (
-        f"multiIf(metric IN ({problems}), 'problem', isNull(mean), 'no data', "
-        f"{judge.passes('mean', '`bad records`')}, 'good', 'bad')"
+        f"multiIf({open_}, 'problem', isNull(mean), 'no data', {judge.passes('mean', '`bad records`')}, 'good', 'bad')"
     )
     return (
         f"WITH {judge.limit} AS most SELECT metric, sum(level) / nullIf(sum(told), 0) AS mean, "

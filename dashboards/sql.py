@@ -15,7 +15,8 @@ LOG_MIDDLE = f"if(bin = 0, 0, sign(bin) * exp((abs(bin) - {LOG_ORIGIN} + 0.5) * 
 APP = equals_variable("app")
 RUN = f"run_id = {value('run')}"
 # Of the application and of the system itself, which belongs to no application.
-OPEN_PROBLEMS = f"state = 'open' AND opened_at <= $__toTime AND (app = '' OR {APP} AND {in_variable('environment')})"
+_SHOWN = f"(app = '' OR {APP} AND {in_variable('environment')})"
+OPEN_PROBLEMS = f"state = 'open' AND opened_at <= $__toTime AND {_SHOWN}"
 TRAFFIC = "operations.error"  # of the fast lane, scored for every trace
 # Conditions on rows of `windows`: the chosen application, every application, and windows of all traces.
 HERE = f"{RUN} AND {APP} AND {in_variable('environment')} AND {in_variable('model')}"
@@ -38,6 +39,13 @@ class Tables:
     def name(self, table: str) -> str:
         """The table's full name: the data source may have another default database."""
         return f"{self.database}.{table}"
+
+    def is_parent(self) -> str:
+        """Condition of problems that no other one of these applications explains; for rows of view `problems`.
+
+        A symptom is left out although its parent has resolved: jobs name the parent as long as the symptom is expected.
+        """
+        return f"parent_id NOT IN (SELECT problem_id FROM {self.name('problem_events')} WHERE {_SHOWN})"
 
     def windows(self, metrics: Iterable[str], segment: str = "") -> str:
         """FROM and WHERE: windows of the chosen application, of the size that suits the range, cut by that segment."""

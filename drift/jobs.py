@@ -26,7 +26,7 @@ from ragtide.drift.input_drift import InputDriftCheck
 from ragtide.drift.insights import run_insights
 from ragtide.drift.job_history import RunResult
 from ragtide.drift.leadership import Term
-from ragtide.drift.problems import Raiser
+from ragtide.drift.problems import Raiser, record_groups
 from ragtide.drift.rules import OpenWindows, StalledLanes, commit_rule_cursor, evaluate_rules
 from ragtide.drift.settings import DriftSettings, JobSettings, RuleSettings, WindowSettings
 from ragtide.drift.windows import (
@@ -118,6 +118,8 @@ class JobContext:
         if due:
             events += run_check(self._missing_data, self.check_context(rolled.stored_until), now).events
         commit_rule_cursor(self.database, found.cursor)
+        if due or events:
+            record_groups(self.database, now, self.term)
         for event in events:
             logger.info("problem %s %s: %s", event.problem_id, event.event, event.description)
         return CycleResult(moved, rolled, found.verdicts, len(events))

@@ -1,6 +1,7 @@
-"""Find the root cause of each open problem of a metric, once per opening, apart from the job that raises problems.
+"""Find the root cause of each problem of a metric, once per opening, apart from the job that raises problems.
 
-If too few windows have traffic, the explanation says so, and the job tries again once there may be enough.
+A problem that opened and ended between two runs, as in a backlog, is explained by what it was while it was open. If too
+few windows have traffic, the explanation says so, and the job tries again once there may be enough.
 """
 
 import json
@@ -12,20 +13,32 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from ragtide.drift import sql
 from ragtide.drift.attributes import evidence_of
 from ragtide.drift.jobs import JobContext
-from ragtide.drift.problems import EventRow, Problem, ProblemKey, event_id, load_problems
+from ragtide.drift.problems import (
+    EpisodeKey,
+    EventRow,
+    Problem,
+    ProblemKey,
+    event_id,
+    fold_events,
+    load_events,
+    load_problems,
+)
 from ragtide.drift.rootcause import MIN_TIMES, RcaQuery, RootCause, explain_shift, rca_query, root_cause_message
 from ragtide.drift.rules import Series, coverage_rule_for, rule_for
 from ragtide.drift.settings import RuleSettings
 from ragtide.drift.windows import MetricRef, update_segment_values
 from ragtide.evaluators.errors import Transient
+from ragtide.sinks.clickhouse.database import Database
 
 logger = logging.getLogger(__name__)
 
 MAX_TRIES = 3
 MAX_ATTEMPTS = 4  # explanations per opening, as long as too few windows have traffic
 _ASPECTS = ("level", "coverage")
+_ENDED_WITHIN = timedelta(days=1)  # before now: the end of an unexplained problem was recorded
 _SPREAD = "spread"  # a channel; causes are of means and shares
 
 
@@ -43,7 +56,7 @@ class RootCauseJob:
     failures: Counter[str] = field(default_factory=Counter)
 
     def run(self, context: JobContext, now: datetime) -> RootCauseResult:
-        """Explain the newest open problems that have no cause and store their events.
+        """Explain the newest problems without a cause, open ones first, and store their events.
 
         At most `explain_problems`, and none is started after `explain_s`. A problem whose explanation fails is tried
         `MAX_TRIES` times; if the database goes away meanwhile, raises `Transient`. `now` is the server's time.
@@ -78,17 +91,41 @@ class _Pending(NamedTuple):
     query: RcaQuery
     attempt: int
     event_id: str
+    is_over: bool
 
 
 def _pending(context: JobContext, now: datetime) -> Iterator[_Pending]:
-    """Open problems to explain, the newest first."""
-    for problem in load_problems(context.database, states=("open",)):
+    """Problems to explain: open ones, then those that ended unexplained, the newest first."""
+    ongoing = load_problems(context.database, states=("open",))
+    ended = _ended_unexplained(context.database, now)
+    for problem, is_over in (*((one, False) for one in ongoing), *((one, True) for one in ended)):
         attempt = _attempt(problem, now) if problem.aspect in _ASPECTS else None
         query = query_for(problem, context.metrics, context.rules) if attempt is not None else None
         if attempt is not None and query is not None:
             again = (attempt,) if attempt > 1 else ()
             id_ = event_id(problem.problem_id, problem.episode, "explained", problem.openings, *again)
-            yield _Pending(problem, query, attempt, id_)
+            yield _Pending(problem, query, attempt, id_, is_over)
+
+
+def _ended_unexplained(database: Database, now: datetime) -> list[Problem]:
+    """Load problems whose end was recorded within `_ENDED_WITHIN`, as they were before their end."""
+    rows = database.rows(
+        f"""
+        SELECT problem_id, episode FROM problem_events FINAL WHERE aspect IN {sql.texts(_ASPECTS)}
+        GROUP BY problem_id, episode
+        HAVING maxIf(recorded_at, event = 'resolved') >= {{since:DateTime64(3, 'UTC')}}
+            AND uniqExactIf(JSONExtractUInt(attributes, 'opening'), event = 'explained')
+                < countIf(event IN ('opened', 'reopened'))""",
+        {"since": now - _ENDED_WITHIN},
+    )
+    if not rows:
+        return []
+    wanted = {EpisodeKey(**row) for row in rows}
+    events = load_events(database, ids={one.problem_id for one in wanted})
+    over = {EpisodeKey.of(one) for one in fold_events(events) if one.state == "resolved" and not one.explanation}
+    before_end = fold_events(one for one in events if one.event != "resolved")
+    found = [one for one in before_end if EpisodeKey.of(one) in over & wanted]
+    return sorted(found, key=lambda one: one.opened_at or one.first_seen_at, reverse=True)
 
 
 def _attempt(problem: Problem, now: datetime) -> int | None:
@@ -135,7 +172,7 @@ def _explanation_event(context: JobContext, pending: _Pending, now: datetime) ->
     problem = pending.problem
     segments = update_segment_values(context.database, context.windows, context.term, now)
     cause = explain_shift(context.database, context.metrics, pending.query, segments, context.windows.base_s)
-    again_at = _retry_at(cause, pending.attempt, context.windows.base_s, now)
+    again_at = None if pending.is_over else _retry_at(cause, pending.attempt, context.windows.base_s, now)
     attributes = {
         "opening": problem.openings,
         "attempt": pending.attempt,

@@ -289,9 +289,7 @@ class JobSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
         default=900.0, gt=0, description="Seconds between checks for inconsistent answers to repeated questions."
     )
     insights_every_s: Duration = Field(default=3600.0, gt=0, description="Seconds between updates of insights.")
-    insights_period_s: Duration = Field(
-        default=86400.0, ge=60, description="Seconds of traffic that an insight covers."
-    )
+    insights_period_s: Duration = Field(default=86400.0, ge=60, description="Seconds of traffic per insight.")
     insights_questions: Count = Field(
         default=10,
         ge=1,
@@ -307,14 +305,18 @@ class JobSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     insights_min_traces: Count = Field(
         default=3, ge=1, description="Minimum number of traces of a question that is reported as weak."
     )
-    explain_every_s: Duration = Field(
-        default=30.0, gt=0, description="Seconds between searches for the causes of open problems."
-    )
+    explain_every_s: Duration = Field(default=30.0, gt=0, description="Seconds between searches for likely causes.")
     explain_problems: Count = Field(
         default=20, ge=1, description="Maximum number of problems per run whose cause is searched for, newest first."
     )
     explain_s: Duration = Field(
         default=20.0, gt=0, description="Seconds after which a run starts no further search for a cause."
+    )
+    group_wait_s: Duration = Field(
+        default=30.0,
+        ge=0,
+        description="Seconds from the opening of a problem to its announcement: time to find the problem that explains "
+        "it. Leaks are announced at once.",
     )
     live_after_s: Duration = Field(
         default=120.0, gt=0, description="Seconds without a finished job after which /live of the leader fails."

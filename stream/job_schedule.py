@@ -206,7 +206,9 @@ def export_backlog(telemetry: Telemetry, target: str, backlog: Backlog) -> None:
 def _delivery_job(target: Target, settings: Settings, database: Database, telemetry: Telemetry) -> Job:
     """One job for each target: a target that is down or slow holds back no other."""
     waits = partial(delays, random.Random(), first_s=settings.jobs.every_s, cap_s=_LONGEST_PAUSE_S)
-    delivering = DeliveryJob(database, target, partial(export_backlog, telemetry, target.name), waits)
+    group_wait = timedelta(seconds=settings.jobs.group_wait_s)
+    measure = partial(export_backlog, telemetry, target.name)
+    delivering = DeliveryJob(database, target, measure, waits, group_wait)
 
     def job(jobs: JobContext, now: datetime) -> RunResult:
         sent = delivering.run(jobs.term.epoch, now)

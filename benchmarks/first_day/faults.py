@@ -1,4 +1,4 @@
-"""Ten faults: what each does to a healthy trace, and the types of problem that may be its parent."""
+"""Eleven faults: what each does to a healthy trace, and the types of problem that may be its parent."""
 
 import random
 from collections.abc import Callable
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from benchmarks.first_day.applications import DOCS, LEGAL, NEWS, SHOP, SUPPORT, Application
-from ragtide.evaluators.trace import AppError, Latency, Tokens, Trace
+from ragtide.evaluators.trace import AppError, Chunk, Latency, Tokens, Trace
 
 Breaks = Callable[[Trace, random.Random], Trace]
 _NAMES = ("ada.miller", "grace.okafor", "edsger.lindqvist", "radia.novak", "leslie.moreau")
+_WRONG = "visitors-"
 _GERMAN = (
     "Das lässt sich leider nicht genau sagen, aber die meisten Kunden erhalten ihre Antwort noch am selben Tag. "
     "Weitere Einzelheiten stehen in der Übersicht, die Sie jederzeit öffnen können."
@@ -64,6 +65,17 @@ def _retrieves_nothing(trace: Trace, rng: random.Random) -> Trace:
     return replace(trace, contexts=(), answer="I do not know. The documents do not say anything about this.")
 
 
+def _retrieves_wrong_chunks(trace: Trace, rng: random.Random) -> Trace:
+    text = "Visitors register at the reception, and wear their badge in the whole building."
+    chunks = tuple(Chunk(id=f"{_WRONG}{n}", text=text, rank=n) for n in (1, 2))
+    return replace(trace, contexts=chunks, answer="Register at the reception, and wear your badge.")
+
+
+def is_wrong_chunk(chunk_id: str) -> bool:
+    """Whether the fault `wrong-chunks` retrieved it."""
+    return chunk_id.startswith(_WRONG)
+
+
 def _loops(trace: Trace, rng: random.Random) -> Trace:
     last = (trace.answer or "").rsplit(". ", 1)[-1].rstrip(".")
     return replace(trace, answer=" ".join([trace.answer or "", *[f"{last}."] * rng.randint(10, 16)]))
@@ -95,5 +107,6 @@ FAULTS = (
     Fault("fourfold-cost", SHOP, _dearer(4), ("cost",)),
     Fault("leaked-keys", SHOP, _some(0.05, _leaks_key), ("security",)),
     Fault("wrong-language", SUPPORT, _some(0.7, _answers_in_german), ("accuracy",)),
+    Fault("wrong-chunks", SHOP, _some(0.8, _retrieves_wrong_chunks), ("retrieval",)),
     Fault("blank-answers", NEWS, _some(0.4, _answers_blank), ("data_quality",)),
 )

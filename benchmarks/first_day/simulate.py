@@ -1,14 +1,21 @@
-"""Send the traffic through the workers' pipeline and run the jobs, in simulated time, on a real database."""
+"""Send the traffic through the workers' pipeline and run the jobs, in simulated time, on a real database.
 
+Lane fast is the real one; scores of lane model are drawn.
+"""
+
+import json
 import random
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from benchmarks.first_day.applications import Application
 from benchmarks.first_day.faults import Fault
-from ragtide.drift.jobs import JobContext, every_check
+from benchmarks.first_day.model_lane import model_lane_rows
+from ragtide.drift.jobs import JobContext
 from ragtide.drift.leadership import elect
+from ragtide.drift.notify.messages import enqueue
 from ragtide.drift.problems.groups import Groups, group
 from ragtide.drift.problems.model import Problem
 from ragtide.drift.problems.store import load_problems
@@ -23,6 +30,7 @@ from ragtide.stream.demo.traffic import encode
 from ragtide.stream.ingest.records import StoredRecord
 from ragtide.stream.pipeline import Pipeline
 from ragtide.stream.settings.loader import load
+from tests.drift.check_schedule import CheckSchedule
 from tests.drift.world import Heartbeat
 
 HEALTHY = "prod"
@@ -32,23 +40,28 @@ _LANE: Lane = "fast"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Traces a minute of each environment, minutes before the faults, and minutes that they last."""
+    """Traces a minute of each environment, and minutes before the faults, of the faults and after them."""
 
     applications: Sequence[Application]
     faults: Sequence[Fault]
     rate: int = 60
     before_min: int = 20
     fault_min: int = 5
+    after_min: int = 30
     seed: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the jobs found: all problems, as groups; the faults began at `onset`."""
+    """What the jobs found: all problems, as groups; the faults began at `onset`.
+
+    `announced` are the openings that were sent, by environment.
+    """
 
     onset: datetime
     problems: Sequence[Problem]
     groups: Groups
+    announced: Mapping[str, int]
     traces: int
     constant: Sequence[str]  # insights of metrics that never move
 
@@ -83,15 +96,16 @@ class _Traffic:
     rng: random.Random
     sent: int = 0
 
-    def between(self, since: datetime, until: datetime, onset: datetime, rate: int) -> Iterator[Trace]:
-        """Yield traces at even distances, a little off."""
+    def between(self, since: datetime, until: datetime, fault: tuple[datetime, datetime], rate: int) -> Iterator[Trace]:
+        """Yield traces at even distances, a little off; the fault is on from its first time to its second."""
         step = 60 / rate
         for nth in range(round((until - since).total_seconds() / step)):
             at = since + timedelta(seconds=(nth + self.rng.random()) * step)
             self.sent += 1
             trace_id = f"{self.application.name}-{self.environment}-{self.sent}"
             trace = self.application.trace(self.environment, trace_id, at, self.rng)
-            yield self.fault.breaks(trace, self.rng) if self.fault is not None and at >= onset else trace
+            is_on = self.fault is not None and fault[0] <= at < fault[1]
+            yield self.fault.breaks(trace, self.rng) if self.fault is not None and is_on else trace
 
 
 def simulate(database: Database, plan: Plan) -> Result:
@@ -100,28 +114,29 @@ def simulate(database: Database, plan: Plan) -> Result:
     evaluators = registry.load()
     prepared = prepare(evaluators, settings.evaluators, _LANE, None).prepared
     worker = Pipeline(prepared, Resources(None), settings, lane=_LANE)
-    jobs = JobContext(
-        database, evaluators, settings.windows, settings.rules, settings.jobs, elect(database, "the only jobs")
-    )
+    term = elect(database, "the only jobs")
+    jobs = JobContext(database, evaluators, settings.windows, settings.rules, settings.jobs, term)
     sink = ClickHouseSink(database)
-    lasts = timedelta(minutes=plan.before_min + plan.fault_min)
+    lasts = timedelta(minutes=plan.before_min + plan.fault_min + plan.after_min)
     opened = (datetime.now(UTC) - lasts).replace(second=0, microsecond=0)
     # Faults do not begin with a window.
     onset = opened + timedelta(minutes=plan.before_min, seconds=20)
+    end = onset + timedelta(minutes=plan.fault_min)
     traffic = [_Traffic(one, HEALTHY, None, random.Random(f"{plan.seed} {one.name}")) for one in plan.applications]
     traffic += [
         _Traffic(fault.application, fault.name, fault, random.Random(f"{plan.seed} {fault.name}"))
         for fault in plan.faults
     ]
-    checks = [(check(), check().interval_s(settings.jobs)) for check in every_check() if check.job]
-    due = dict.fromkeys(range(len(checks)), opened)
+    checks = CheckSchedule(jobs, opened)
     now, sent = opened, 0
     while now < opened + lasts:
-        # Before the faults nothing has to be found soon.
-        step_s = settings.jobs.every_s * (6 if now + timedelta(minutes=1) < onset else 1)
+        # Long before the faults, and long after them, nothing has to be found soon.
+        is_on = onset - timedelta(minutes=1) <= now < end + timedelta(minutes=3)
+        step_s = settings.jobs.every_s * (1 if is_on else 6)
         since, now = now, now + timedelta(seconds=step_s)
         traces = sorted(
-            (trace for one in traffic for trace in one.between(since, now, onset, plan.rate)), key=lambda one: one.time
+            (trace for one in traffic for trace in one.between(since, now, (onset, end), plan.rate)),
+            key=lambda one: one.time,
         )
         records = [
             StoredRecord(_TOPIC, 0, sent + nth, int(one.time.timestamp() * 1000), one.trace_id.encode(), encode(one))
@@ -130,16 +145,26 @@ def simulate(database: Database, plan: Plan) -> Result:
         sent += len(records)
         done = worker.process(records)
         assert not done.dead, done.dead[0].detail
+        done.block.extend(model_lane_rows(done.block, evaluators))
         sink.write(done.block)
-        database.insert("progress", [Heartbeat(_LANE, _TOPIC, 0, _LANE, now, sent, 0, now)])
+        database.insert("progress", [Heartbeat(lane, _TOPIC, 0, lane, now, sent, 0, now) for lane in (_LANE, "model")])
         jobs.run_cycle(now)
-        run = [nth for nth, at in due.items() if at <= now]
-        jobs.run_checks([checks[nth][0] for nth in run], now)
-        due |= {nth: now + timedelta(seconds=checks[nth][1]) for nth in run}
+        checks.run(now)
+        enqueue(database, term.epoch, now, timedelta(seconds=settings.jobs.group_wait_s))
     jobs.run_insights(now)
     problems = load_problems(database)
     insights = database.rows(
         "SELECT description FROM insights FINAL WHERE JSONExtractString(attributes, 'kind') = 'constant' "
         "AND NOT withdrawn ORDER BY description"
     )
-    return Result(onset, problems, group(problems), sent, [row["description"] for row in insights])
+    constant = [row["description"] for row in insights]
+    return Result(onset, problems, group(problems, now), _announced(database, onset), sent, constant)
+
+
+def _announced(database: Database, onset: datetime) -> Counter[str]:
+    """Count the openings since `onset` that were announced, by environment."""
+    payloads = [
+        json.loads(row["payload"]) for row in database.rows("SELECT payload FROM outbox FINAL WHERE action = 'open'")
+    ]
+    tags = [one["tags"] for one in payloads if datetime.fromisoformat(one["at"]) >= onset]
+    return Counter(tag.partition(":")[2] for some in tags for tag in some if tag.startswith("environment:"))

@@ -59,15 +59,16 @@ def deliver(
     epoch: int,
     clock: Callable[[], datetime],
     backing_off: Collection[str] = (),
+    group_wait: timedelta = timedelta(),
 ) -> DeliveryResult:
     """Store the target's new messages, and send those that wait, in the order in which the changes happened.
 
-    At most the oldest `outbox.MOST`; the next run goes on. A message that the target refuses for its content is marked
-    as refused and blocks nothing. A message that fails although the target answers blocks later ones of its problem
+    New problems wait for `group_wait`. At most the oldest `outbox.MOST`; the next run goes on. A message that the
+    target refuses for its content is marked as refused and blocks nothing. A message that fails although the target answers blocks later ones of its problem
     only; so do the ids of `backing_off`, which are not tried. Stops if a newer leader than `epoch` was elected. Raises
     `Transient` or `ConfigError` if the target or the database is down or rejects the credentials.
     """
-    _enqueue(database, target, epoch, clock())
+    _enqueue(database, target, epoch, clock(), group_wait)
     result = DeliveryResult()
     waiting = outbox.pending(database, target.name)
     if not waiting:
@@ -130,9 +131,9 @@ def _send_all(
         result.closed += message.action == "close"
 
 
-def _enqueue(database: Database, target: Target, epoch: int, now: datetime) -> None:
+def _enqueue(database: Database, target: Target, epoch: int, now: datetime, group_wait: timedelta) -> None:
     if target.channel is not None:
-        enqueue(database, target.channel, epoch, now)
+        enqueue(database, target.channel, epoch, now, group_wait)
     if target.insights is not None:
         enqueue_insights(database, target.insights, epoch, now)
 
@@ -168,11 +169,13 @@ class DeliveryJob:
         target: Target,
         measure: Callable[[Backlog], None],
         delays: Callable[[], Iterator[float]],
+        group_wait: timedelta = timedelta(),
     ) -> None:
         self._database = database
         self._target = target
         self._measure = measure
         self._delays = delays
+        self._group_wait = group_wait
         self._delays_s = delays()
         self._retry_at: datetime | None = None
         self._backoffs: dict[str, _Backoff] = {}  # by message id
@@ -184,7 +187,7 @@ class DeliveryJob:
         """
         try:
             if self._retry_at is not None and now < self._retry_at:
-                _enqueue(self._database, self._target, epoch, now)
+                _enqueue(self._database, self._target, epoch, now, self._group_wait)
                 left_s = (self._retry_at - now).total_seconds()
                 raise Transient(f"notifications wait after a failure; next attempt in {left_s:.0f} s")
             return self._send(epoch, now)
@@ -194,7 +197,7 @@ class DeliveryJob:
     def _send(self, epoch: int, now: datetime) -> DeliveryResult:
         backing_off = {message for message, backoff in self._backoffs.items() if now < backoff.retry_at}
         try:
-            result = deliver(self._database, self._target, epoch, lambda: now, backing_off)
+            result = deliver(self._database, self._target, epoch, lambda: now, backing_off, self._group_wait)
         except RagtideError as error:
             asked_s = float(getattr(error, "retry_after_s", 0.0))
             self._retry_at = now + timedelta(seconds=max(next(self._delays_s), asked_s))

@@ -19,7 +19,9 @@ from ragtide.drift.problems import (
     EpisodeKey,
     EventRow,
     Problem,
+    is_leak,
     load_problems,
+    load_recent_problems,
     parents,
     speaks_for,
 )
@@ -62,10 +64,13 @@ class _UnsentEvent(NamedTuple):
         return EpisodeKey(self.problem_id, self.episode)
 
 
-def enqueue(database: Database, channel: Channel, epoch: int, now: datetime) -> None:
+def enqueue(
+    database: Database, channel: Channel, epoch: int, now: datetime, group_wait: timedelta = timedelta()
+) -> None:
     """Store messages for the oldest `outbox.MOST` events without one that the channel announces.
 
-    Events of muted problems wait until the mute ends. Events of a symptom that is no more severe than its parent wait
+    Events of muted problems wait until the mute ends. A new problem waits for `group_wait`, because the one that
+    explains it may open after it; a leak never waits. Events of a symptom that is no more severe than its parent wait
     until the parent resolves, and then for as long as the symptom is expected (`ragtide.drift.problems.groups`): a
     symptom that ends by then has no message. If the opening was sent, the end is sent too. A channel that takes all
     waits for nothing. Events older than `MAX_AGE` have a message only if they still hold: the problem is open, or its
@@ -77,12 +82,13 @@ def enqueue(database: Database, channel: Channel, epoch: int, now: datetime) -> 
     known = load_problems(database, ids={one.problem_id for one in unsent}, every_episode=True)
     episodes = {EpisodeKey.of(one): one for one in known}
     muted = {one.problem_id for one in known if one.is_muted(now)}
+    new = {EpisodeKey.of(one) for one in known if _is_new(one, now - group_wait)}
     explained = _explained_episodes(database, known, now)
     silent = {key for key, parent in explained.items() if speaks_for(parent, episodes[key])}
     due = [
         one
         for one in unsent
-        if (channel.takes_all or (one.problem_id not in muted and (one.is_known or one.key not in silent)))
+        if (channel.takes_all or (one.problem_id not in muted and (one.is_known or one.key not in silent | new)))
         and one.key in episodes
         and _is_current(channel, one, episodes[one.key])
     ][: outbox.MOST]
@@ -120,12 +126,14 @@ def _unsent(database: Database, channel: Channel, now: datetime) -> list[_Unsent
 def _explained_episodes(database: Database, known: Sequence[Problem], now: datetime) -> Mapping[EpisodeKey, Problem]:
     """Return the parent of each symptom among these problems: it is open, or resolved not long ago."""
     since = min(one.first_seen_at for one in known) - LONGEST_EXPECTED if known else now
-    condition = f"{UNRESOLVED} OR (event = 'resolved' AND at >= {{since:DateTime64(3, 'UTC')}})"
-    rows = database.rows(f"SELECT DISTINCT problem_id FROM problem_events FINAL WHERE {condition}", {"since": since})
-    causes = load_problems(database, ids={row["problem_id"] for row in rows}, every_episode=True) if rows else ()
-    by_key = {EpisodeKey.of(one): one for one in (*causes, *known)}
+    by_key = {EpisodeKey.of(one): one for one in (*load_recent_problems(database, since), *known)}
     wanted = {EpisodeKey.of(one) for one in known}
     return {key: parent for key, parent in parents(by_key.values(), now).items() if key in wanted}
+
+
+def _is_new(problem: Problem, since: datetime) -> bool:
+    """Whether the problem opened after `since` and may be announced a little later."""
+    return problem.state == "open" and problem.openings_at[-1] > since and not is_leak(problem)
 
 
 def _is_current(channel: Channel, one: _UnsentEvent, problem: Problem) -> bool:

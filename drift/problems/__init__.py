@@ -12,7 +12,8 @@ True
 from ragtide.drift.problems import evidence, rule_lifecycle
 from ragtide.drift.problems.chart import ChartPoint, chart_points, chart_series
 from ragtide.drift.problems.classification import type_of
-from ragtide.drift.problems.groups import LONGEST_EXPECTED, EpisodeKey, Groups, group, parents, speaks_for
+from ragtide.drift.problems.group_store import record_groups
+from ragtide.drift.problems.groups import LONGEST_EXPECTED, EpisodeKey, Groups, group, is_leak, parents, speaks_for
 from ragtide.drift.problems.inhibition import group_key
 from ragtide.drift.problems.kinds import REBASELINABLE, Aspect, Kind
 from ragtide.drift.problems.model import EventRow, KindState, Problem, State, event_id, problem_id
@@ -44,6 +45,7 @@ from ragtide.drift.problems.store import (
     latest_episodes,
     load_events,
     load_problems,
+    load_recent_problems,
 )
 
 __all__ = [
@@ -78,15 +80,18 @@ __all__ = [
     "fold_events",
     "group",
     "group_key",
+    "is_leak",
     "last_episode",
     "latest_episodes",
     "load_events",
     "load_problems",
+    "load_recent_problems",
     "open_detections",
     "parents",
     "problem_history",
     "problem_id",
     "record_action",
+    "record_groups",
     "report_detections",
     "rule_lifecycle",
     "speaks_for",

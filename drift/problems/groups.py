@@ -101,6 +101,11 @@ def stage_of(problem: Problem) -> Stage:
     return _STAGE_OF_METRIC.get(problem.metric) or _STAGE_OF_TYPE.get(problem.type, "generation")
 
 
+def is_leak(problem: Problem) -> bool:
+    """Whether private data or a secret got out."""
+    return stage_of(problem) == "leak"
+
+
 def parents(problems: Iterable[Problem], now: datetime) -> dict[EpisodeKey, Problem]:
     """Return the parent of each symptom among these problems; it has no parent itself.
 
@@ -115,7 +120,7 @@ def parents(problems: Iterable[Problem], now: datetime) -> dict[EpisodeKey, Prob
         causes = sorted((cause for place in places for cause in by_place.get(place, ())), key=_rank)
         for cause in causes:
             root = found.get(EpisodeKey.of(cause), cause)
-            if _explains(cause, one, now) and (root is cause or _explains(root, one, now) or inhibits(cause, one)):
+            if _explains(cause, one, now) and (root is cause or _explains(root, one, now) or _is_part_of(cause, one)):
                 found[EpisodeKey.of(one)] = root
                 break
         for place in places:
@@ -205,6 +210,11 @@ def _explains(cause: Problem, other: Problem, now: datetime) -> bool:
     return _follows(cause, other) and _was_open_with(cause, other, now, _OUTLASTS) and _began_together(cause, other)
 
 
+def _is_part_of(cause: Problem, other: Problem) -> bool:
+    """Whether the other says the same as its cause, so that it has the cause's parent whatever that is."""
+    return inhibits(cause, other) or (stage_of(other) in _LOOKBACK and evaluator_of(cause) == evaluator_of(other))
+
+
 def _follows(cause: Problem, other: Problem) -> bool:
     """Whether such a problem at such a place leads to the other."""
     before, after = stage_of(cause), stage_of(other)
@@ -213,7 +223,8 @@ def _follows(cause: Problem, other: Problem) -> bool:
     same_evaluator = evaluator_of(cause) == evaluator_of(other)
     if after == "finding":
         return cause.aspect == "level" and same_evaluator and _same_place(cause, other)
-    if after not in _LEADS_TO.get(before, ()):
+    same_level = after == "consistency" and cause.aspect == "level" and same_evaluator
+    if after not in _LEADS_TO.get(before, ()) and not same_level:
         return False
     if before in _SYSTEM:
         return True

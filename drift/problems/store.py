@@ -100,6 +100,16 @@ def load_problems(
     )
 
 
+def load_recent_problems(
+    database: Database, since: datetime, *, states: Sequence[State] = ("open", "resolved")
+) -> list[Problem]:
+    """Load every episode of the problems that are unresolved, or resolved at `since` or later."""
+    condition = f"{UNRESOLVED} OR (event = 'resolved' AND at >= {{since:DateTime64(3, 'UTC')}})"
+    rows = database.rows(f"SELECT DISTINCT problem_id FROM problem_events FINAL WHERE {condition}", {"since": since})
+    ids = {row["problem_id"] for row in rows}
+    return load_problems(database, states=states, ids=ids, every_episode=True) if ids else []
+
+
 def load_events(
     database: Database,
     *,

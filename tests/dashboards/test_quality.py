@@ -1,8 +1,13 @@
 """Quality by metric and its problems, against figures added up by hand."""
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 
 from ragtide.dashboards.build import build
+from ragtide.drift.leadership import elect
+from ragtide.drift.problems.group_store import record_groups
 from ragtide.evaluators.registry import load
 from tests.dashboards.lint import panels
 from tests.dashboards.macros import Choice
@@ -44,6 +49,39 @@ def test_problems_of_the_system_stand_beside_those_of_every_application(own: Sho
     for chosen in choices:
         assert "disk" in [row["problem_id"] for row in own.rows("table Open problems A", chosen)]
     assert own.row("stat Open problems A") == {"problems": 2}
+
+
+def test_symptoms_are_counted_with_the_problem_that_explains_them(own: Shown) -> None:
+    at = NOON + timedelta(minutes=1)
+    chunks: dict[str, Any] = {
+        "app": "grouped",
+        "metric": "context_relevancy_soft.recall_relevancy",
+        "type": "retrieval",
+    }
+    answers = [event(f"answers{n}", f"a{n}", "opened", 1, at, app="grouped", metric=f"m{n}.score") for n in range(2)]
+    own.database.insert("problem_events", [event("chunks", "c1", "opened", 1, NOON, **chunks), *answers])
+    record_groups(own.database, at, elect(own.database, "jobs"))
+    chosen: dict[str, Choice] = {"app": "grouped"}
+    (row,) = own.rows("table Open problems A", chosen)
+    assert (row["problem_id"], row["symptoms"]) == ("chunks", 2)
+    assert own.row("stat Open problems A", chosen) == {"problems": 1}
+    ends = NOON + timedelta(minutes=9)
+    own.database.insert("problem_events", [event("chunks", "c2", "resolved", 1, ends, **chunks)])
+    assert own.row("stat Open problems A", chosen) == {"problems": 0}, "its symptoms are expected to end, too"
+    record_groups(own.database, ends + timedelta(hours=1), elect(own.database, "jobs"))
+    assert own.row("stat Open problems A", chosen) == {"problems": 1}, (
+        "of the two that are left, one explains the other"
+    )
+
+
+def test_a_finding_is_a_problem_of_its_evaluators_metrics(own: Shown) -> None:
+    """Its metric is the evaluator's id."""
+    found = event("key", "k1", "opened", 1, NOON, app="safe", aspect="finding", metric="sensitive_data_leakage")
+    own.database.insert("problem_events", [found])
+    metrics = ("sensitive_data_leakage.passes", "pii_leakage.passes")
+    own.database.insert("windows", [window(metric, NOON, [1.0] * 20, app="safe") for metric in metrics])
+    states = {row["metric"]: row["state"] for row in own.rows("table Quality A", {"app": "safe"})}
+    assert states == {"sensitive_data_leakage.passes": "problem", "pii_leakage.passes": "good"}
 
 
 def test_rules_of_records_are_drawn_on_their_share_of_bad_records(own: Shown) -> None:

@@ -143,25 +143,41 @@ def test_figures_of_the_range_do_not_change_with_the_size_of_windows(own: Shown)
     until = datetime(2026, 3, 4, 2, 20, tzinfo=UTC)  # the hour from 02:00 and the day of the 4th are still open
     minutes = [first + timedelta(minutes=10 * number) for number in range(int((until - first).total_seconds()) // 600)]
 
-    def traffic(start: datetime, traces: int, size_s: int = 60) -> WindowRow:
-        return window("operations.error", start, [1.0] * traces, app="long", size_s=size_s, seen=traces)
+    def failed(some: list[datetime]) -> float:
+        return sum(one.minute % 20 == 0 for one in some)
+
+    def cost(some: list[datetime]) -> float:
+        return sum(one.hour + 1.0 for one in some)
+
+    def stat(title: str, begin: datetime, end: datetime, interval_s: int, chosen: dict[str, Choice]) -> object:
+        return own.database.rows(expanded(own.queries[f"stat {title} A"], begin, end, interval_s, chosen))
+
+    def traffic(start: datetime, inside: list[datetime], size_s: int = 60) -> Iterator[WindowRow]:
+        common: dict[str, Any] = {"app": "long", "size_s": size_s, "seen": len(inside)}
+        yield window("operations.error", start, [float(one.minute % 20 == 0) for one in inside], **common)
+        yield window("operations.cost_usd", start, [one.hour + 1.0 for one in inside], **common)
+        yield window("operations.latency_seconds", start, [2.0 for _ in inside], **common)
 
     def larger(size_s: int, closed: datetime) -> Iterator[WindowRow]:
         starts = sorted({one - timedelta(seconds=one.timestamp() % size_s) for one in minutes})
         for start in (one for one in starts if one + timedelta(seconds=size_s) <= closed):
             inside = [one for one in minutes if start <= one < start + timedelta(seconds=size_s)]
-            yield traffic(start, len(inside), size_s)
+            yield from traffic(start, inside, size_s)
 
-    own.database.insert("windows", [traffic(one, 1) for one in minutes])
+    own.database.insert("windows", [row for one in minutes for row in traffic(one, [one])])
     own.database.insert("windows", list(larger(3600, datetime(2026, 3, 4, 2, tzinfo=UTC))))
     own.database.insert("windows", list(larger(86400, datetime(2026, 3, 4, tzinfo=UTC))))
     begins = [first, first + timedelta(hours=4), first + timedelta(days=1), first - timedelta(days=30)]
     for begin in begins:
         for end in (until, until - timedelta(hours=8), until - timedelta(hours=1)):
             for interval_s, resolution in ((10, "0"), (7200, "0"), (90_000, "0"), (10, "3600")):
-                chosen = {**ALL, "app": "long", "resolution": resolution}
-                sql = expanded(own.queries["stat Traces A"], begin, end - timedelta(seconds=1), interval_s, chosen)
-                assert own.database.rows(sql) == [{"traces": sum(begin <= minute < end for minute in minutes)}]
+                chosen: dict[str, Choice] = {**ALL, "app": "long", "resolution": resolution}
+                inside = [minute for minute in minutes if begin <= minute < end]
+                at = (begin, end - timedelta(seconds=1), interval_s, chosen)
+                assert stat("Traces", *at) == [{"traces": len(inside)}]
+                assert stat("Errors", *at) == [{"errors": failed(inside) / len(inside)}]
+                assert stat("Cost", *at) == [{"cost": cost(inside)}]
+                assert stat("Latency, 95th percentile", *at) == [{"quantile": pytest.approx(2.0, rel=0.0051)}]
 
 
 def test_reasons_most_frequent_first(shown: Shown) -> None:
@@ -203,8 +219,9 @@ def test_open_problems_the_worst_first(own: Shown) -> None:
     link = first.pop("trace_link")
     assert first == {
         "severity": "critical", "opened_at": NOON + timedelta(minutes=5), "type": "accuracy",
-        "metric": "groundedness.groundedness", "model": "m1", "segment": "", "description": "it fell further",
-        "why": "Of one tenant.", "what to do": "", "worst trace": "t2", "number of examples": 2, "problem_id": "a",
+        "metric": "groundedness.groundedness", "model": "m1", "symptoms": 0, "segment": "",
+        "description": "it fell further", "why": "Of one tenant.", "what to do": "", "worst trace": "t2",
+        "number of examples": 2, "problem_id": "a",
         "taken by": "kim", "muted by": "", "before_ms": (NOON - timedelta(minutes=25)).timestamp() * 1000,
     }  # fmt: skip
     assert link == "/d/ragtide-trace?var-app=helpdesk&var-run=live&var-trace_id=t2"

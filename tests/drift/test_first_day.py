@@ -18,7 +18,7 @@ CHOSEN = [fault for fault in FAULTS if fault.application is SUPPORT]
 @pytest.fixture(scope="module")
 def result(clickhouse_server: EmbeddedClickHouse) -> Result:
     with fresh_database(clickhouse_server) as database:
-        return simulate(database, Plan((SUPPORT, LEGAL), CHOSEN, before_min=12, fault_min=3, seed=2))
+        return simulate(database, Plan((SUPPORT, LEGAL), CHOSEN, before_min=12, fault_min=3, after_min=0, seed=2))
 
 
 def test_no_problem_comes_without_a_fault(result: Result) -> None:
@@ -33,6 +33,7 @@ def test_metrics_that_found_no_fault_are_no_insight(result: Result) -> None:
 def test_a_fault_is_one_problem_within_three_minutes(result: Result, fault: Fault) -> None:
     (problem,) = result.parents(fault.name)
     assert problem.type in fault.types
+    assert result.announced[fault.name] == 1
     found_s = result.detected_s(fault)
     assert found_s is not None
     assert found_s <= 180

@@ -324,6 +324,19 @@ ENGINE = ReplacingMergeTree(epoch)
 ORDER BY (problem_id, event_id)
 COMMENT 'Event log of problems. View problems folds it to one row per episode.';
 
+CREATE TABLE IF NOT EXISTS problem_groups
+(
+    problem_id String COMMENT 'Problem that another one explains, or explained: a symptom',
+    episode UInt32 COMMENT 'Its episode',
+    parent_id String COMMENT 'Problem that explains it; empty: it stands alone again',
+    parent_episode UInt32 COMMENT 'Episode of the parent; 0: no parent',
+    version UInt64 COMMENT 'Leader epoch * 2^32 + number within the term; the largest wins',
+    recorded_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (problem_id, episode)
+COMMENT 'Parents of symptoms, updated by ragtide jobs within a minute. View problems shows them.';
+
 -- `ragtide.drift.problems.fold` computes the same from the same events; a test compares the two.
 CREATE OR REPLACE VIEW problems
 (
@@ -358,9 +371,14 @@ CREATE OR REPLACE VIEW problems
     muted_by String COMMENT 'Operator who muted it; empty: not muted',
     muted_until Nullable(DateTime64(3, 'UTC')) COMMENT 'End of the mute, UTC; NULL: not muted, or muted without end',
     explanation String COMMENT 'Likely cause in one sentence; empty: none found yet',
-    cause String COMMENT 'JSON of the likely cause; empty: none found yet'
+    cause String COMMENT 'JSON of the likely cause; empty: none found yet',
+    parent_id String COMMENT 'Problem that explains it: this one is a symptom; empty: none',
+    parent_episode UInt32 COMMENT 'Episode of the parent; 0: no parent'
 )
 AS
+SELECT folded.*, parents.parent_id AS parent_id, parents.parent_episode AS parent_episode
+FROM
+(
 SELECT problem_id, episode,
        multiIf(countIf(turns) = 0, 'pending', argMaxIf(event, place, turns) IN ('opened', 'reopened'), 'open',
                argMaxIf(event, place, turns)) AS state,
@@ -439,6 +457,10 @@ FROM
 )
 GROUP BY problem_id, episode
 HAVING countIf(of_job) > 0
+) AS folded
+LEFT JOIN (SELECT problem_id, episode, parent_id, parent_episode FROM problem_groups FINAL) AS parents
+    USING (problem_id, episode)
+SETTINGS join_use_nulls = 0
 COMMENT 'One row per episode of a problem, folded from problem_events. Dashboards read it.';
 
 CREATE TABLE IF NOT EXISTS insights

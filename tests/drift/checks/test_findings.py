@@ -83,9 +83,11 @@ def test_the_same_leaked_kind_in_many_answers_is_one_problem_of_that_kind(databa
     assert run_check(world, 60) == ["opened leak email"], "phones of answers that passed do not count"
     found = world.open()
     assert {(one.type, one.code, one.severity) for one in found} == {("privacy", "P0300 Privacy", "critical")}
-    assert [one.aspect for one in group(found, world.at(60)).fold(found)] == ["level"], (
-        "every score and its kind: one leak"
-    )
+    folded = group(found, world.at(60)).fold(found)
+    assert [one.aspect for one in folded] == ["level"], "every score and its kind: one leak"
+    world.advance(120)
+    [stored] = database.rows("SELECT aspect, parent_id FROM problems WHERE parent_id != ''")
+    assert stored == {"aspect": "finding", "parent_id": folded[0].problem_id}
     (problem,) = [one for one in world.open() if one.aspect == "finding"]
     assert problem.severity == "critical"
     assert problem.examples[0] == "l0-1", "most of it first"

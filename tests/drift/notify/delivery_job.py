@@ -33,10 +33,12 @@ class Job:
     def happened(self, *events: EventRow) -> None:
         self.database.insert("problem_events", list(events))
 
-    def run(self, epoch: int = 1, days: float = 0) -> DeliveryResult:
-        """So many days from now."""
+    def run(self, epoch: int = 1, days: float = 0, wait_s: float = 0) -> DeliveryResult:
+        """So many days from now; new problems wait so many seconds."""
         gateway = GrafanaGateway(self.grafana.settings(), sleep=lambda _: None)
-        return deliver(self.database, annotations(gateway), epoch, lambda: datetime.now(UTC) + timedelta(days=days))
+        wait, later = timedelta(seconds=wait_s), timedelta(days=days)
+        target = annotations(gateway)
+        return deliver(self.database, target, epoch, lambda: datetime.now(UTC) + later, group_wait=wait)
 
     def annotations(self) -> list[dict[str, Any]]:
         return list(self.grafana.state.annotations.values())

@@ -11,7 +11,7 @@ import pytest
 from ragtide.drift.leadership import LeaderRow
 from ragtide.drift.notify import outbox
 from ragtide.drift.notify.delivery import DeliveryResult
-from ragtide.drift.problems.model import problem_id
+from ragtide.drift.problems.model import EventRow, problem_id
 from ragtide.evaluators.errors import ConfigError, Transient
 from ragtide.sinks.grafana import GrafanaGateway
 from tests.contracts.grafana_server import Fault, GrafanaServer
@@ -305,3 +305,36 @@ def test_in_the_end_every_episode_is_shown_once_as_it_is(job: Job, seed: int) ->
     assert shown == expected
     assert len(job.annotations()) == len(expected)
     assert set(job.states().values()) == {"sent"}
+
+
+def retrieval(at: datetime) -> EventRow:
+    return event("p0", "c1", "opened", 1, at, metric="context_relevancy.score", type="retrieval", severity="critical")
+
+
+def test_a_symptom_that_opens_first_waits_for_its_parent(job: Job) -> None:
+    opened = datetime.now(UTC)
+    job.happened(OPENED._replace(at=opened, attributes="{}"))
+    assert job.run(wait_s=30) == DeliveryResult()
+    job.happened(retrieval(opened + timedelta(seconds=1)))
+    assert job.run(wait_s=30) == DeliveryResult()
+    assert job.run(days=60 / 86400, wait_s=30) == DeliveryResult(opened=1)
+    assert job.states() == {"grafana:c1": "sent"}
+
+
+def test_a_problem_that_stands_alone_waits_no_longer_and_a_leak_not_at_all(job: Job) -> None:
+    opened = datetime.now(UTC)
+    leak = event("p2", "l1", "opened", 1, opened, metric="pii_leakage.passes", type="privacy", attributes="{}")
+    job.happened(OPENED._replace(at=opened, attributes="{}"), leak)
+    assert job.run(wait_s=30) == DeliveryResult(opened=1)
+    assert job.states() == {"grafana:l1": "sent"}
+    assert job.run(days=60 / 86400, wait_s=30) == DeliveryResult(opened=1)
+
+
+def test_what_was_announced_before_its_parent_opened_is_ended_too(job: Job) -> None:
+    opened = datetime.now(UTC) - timedelta(minutes=3)
+    job.happened(OPENED._replace(at=opened, attributes="{}"))
+    assert job.run(wait_s=30) == DeliveryResult(opened=1)
+    job.happened(retrieval(opened + timedelta(minutes=2)))
+    assert job.run(wait_s=30) == DeliveryResult(opened=1)
+    job.happened(RESOLVED._replace(at=opened + timedelta(minutes=3)))
+    assert job.run(wait_s=30) == DeliveryResult(closed=1)

@@ -84,6 +84,11 @@ def parent_ids(*problems: Problem, now: datetime = NOON) -> dict[str, str]:
         (ANSWERS, {**LATENCY, "model": "m2"}, False),
         (ANSWERS, {**ANSWERS, "model": "m2"}, True),  # the same metric
         (LATENCY, COST, True),
+        (LATENCY, {**UNSTABLE, "metric": "operations.cost_usd"}, True),  # of the same evaluator
+        (LATENCY, {**UNSTABLE, "metric": "answers.agreement"}, False),
+        (COST, {**UNSTABLE, "metric": "operations.cost_usd"}, True),
+        (PII, {**UNSTABLE, "metric": "pii_leakage.passes"}, True),
+        (PII, UNSTABLE, False),
         (ERRORS, RETRIEVAL, True),
         (ERRORS, LATENCY, True),
         (PII, EMAIL, True),
@@ -148,6 +153,12 @@ def test_the_parent_lies_first_on_the_faults_way_and_has_no_parent() -> None:
     assert groups.fold(found) == [found[0], found[4]]
     assert groups.fold(found[1:]) == found[1:]  # their parent is not shown
     assert groups.unfold(found) == [*found[:4], found[5], found[4]]
+
+
+def test_a_finding_goes_with_its_evaluators_scores_to_their_parent() -> None:
+    key = {**EMAIL, "metric": "sensitive_data_leakage", "type": "security", "segment_value": "key"}
+    found = problem("a", **PII), problem("b", **SECRET), problem("c", after_m=3, **key)
+    assert parent_ids(*found) == {"b": "a", "c": "a"}
 
 
 def test_no_chain_of_onsets_links_what_is_far_apart() -> None:

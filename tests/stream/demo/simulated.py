@@ -29,6 +29,7 @@ from ragtide.stream.demo.timeline import Timeline
 from ragtide.stream.demo.traffic import Traffic
 from ragtide.stream.ingest.records import StoredRecord
 from ragtide.stream.pipeline import Pipeline
+from tests.drift.check_schedule import CheckSchedule
 from tests.drift.world import Heartbeat
 from tests.stream.demo.simulated_time import AtOnce, SimulatedLoop
 
@@ -59,13 +60,18 @@ class Played:
     groups: Mapping[str, Sequence[str]]  # metrics of problems without a parent, and those of their symptoms
 
     @property
+    def levels(self) -> list[Said]:
+        """What was said of the metrics' level, by which the demo's rules find its faults."""
+        return [one for one in self.said if one.aspect == "level"]
+
+    @property
     def early(self) -> list[Said]:
         """What was said before the fault."""
         return [one for one in self.said if one.at_s < self.episode.start_s]
 
     def when(self, *events: str) -> list[tuple[str, float]]:
-        """Metric and time of what was said in these words, by metric."""
-        return sorted((one.metric, one.at_s) for one in self.said if one.event in events)
+        """Metric and time of what was said of levels in these words, by metric."""
+        return sorted((one.metric, one.at_s) for one in self.levels if one.event in events)
 
 
 def play(bench: Bench, database: Database, demos: Sequence[DemoOptions], *, after_s: float) -> list[Played]:
@@ -96,6 +102,7 @@ class _Stage:
         self._workers = {lane: Pipeline(plan, resources, settings, lane=lane) for lane, plan in plans.items()}
         term = elect(database, "the only jobs")
         self._jobs = JobContext(database, evaluators, settings.windows, settings.rules, settings.jobs, term)
+        self.checks = CheckSchedule(self._jobs, self._opened)
 
     def now(self) -> datetime:
         """The clock of everyone here."""
@@ -108,7 +115,7 @@ class _Stage:
         return len(self._sent) - 1
 
     def advance(self) -> None:
-        """What was sent is stored, and a round of the jobs follows."""
+        """What was sent is stored, and a round of the jobs follows, with the checks that are due."""
         records = self._sent[self.stored :]
         self.stored = len(self._sent)
         block = Block()
@@ -121,6 +128,7 @@ class _Stage:
         beats = [Heartbeat(lane, _TOPIC, 0, lane, self._newest, self.stored, 0, self.now()) for lane in _LANES]
         self.database.insert("progress", beats)
         self._jobs.run_cycle(self.now())
+        self.checks.run(self.now())
 
 
 async def _play(stage: _Stage, demos: Sequence[DemoOptions], after_s: float) -> list[Played]:
@@ -129,10 +137,29 @@ async def _play(stage: _Stage, demos: Sequence[DemoOptions], after_s: float) -> 
     while not all(one.done() for one in playing):
         await asyncio.sleep(stage.bench.settings.jobs.every_s)
         stage.advance()
-    return [one.result() for one in playing]
+    stage.checks.run_all(stage.now())
+    return [_played(stage, one.result()) for one in playing]
 
 
-async def _demo(stage: _Stage, application: Application, options: DemoOptions, after_s: float) -> Played:
+@dataclass(frozen=True, slots=True)
+class _Demo:
+    """A demo that is over; its first score came at `began`."""
+
+    options: DemoOptions
+    episode: Episode
+    environment: str
+    began: datetime
+    traces: int
+
+
+def _played(stage: _Stage, demo: _Demo) -> Played:
+    judged = _judged(stage.database, demo.environment, demo.began + timedelta(seconds=demo.episode.start_s))
+    said = _said(stage.database, demo.environment, demo.began)
+    groups = _groups(stage.database, demo.environment, stage.now())
+    return Played(demo.options, demo.episode, demo.traces, judged, said, groups)
+
+
+async def _demo(stage: _Stage, application: Application, options: DemoOptions, after_s: float) -> _Demo:
     """Begins at any place of a window, as the seed has it."""
     await asyncio.sleep(random.Random(f"begins {options.seed}").uniform(0, stage.bench.settings.windows.base_s))
     environment = f"{ENVIRONMENT}-{options.seed}"
@@ -160,9 +187,7 @@ async def _demo(stage: _Stage, application: Application, options: DemoOptions, a
     await asyncio.sleep(episode.end_s + after_s)
     sending.cancel()
     await asyncio.wait([sending])
-    judged = _judged(stage.database, environment, began + timedelta(seconds=episode.start_s))
-    said, groups = _said(stage.database, environment, began), _groups(stage.database, environment)
-    return Played(options, episode, traffic.sent, judged, said, groups)
+    return _Demo(options, episode, environment, began, traffic.sent)
 
 
 def _moved(value: bytes, environment: str) -> bytes:
@@ -190,7 +215,7 @@ def _said(database: Database, environment: str, began: datetime) -> list[Said]:
     return [Said((row["at"] - began).total_seconds(), row["event"], row["metric"], row["aspect"]) for row in rows]
 
 
-def _groups(database: Database, environment: str) -> dict[str, list[str]]:
+def _groups(database: Database, environment: str, now: datetime) -> dict[str, list[str]]:
     found = [one for one in load_problems(database) if one.environment == environment]
     groups = group(found, now)
     return {one.metric: sorted(each.metric for each in groups.symptoms_of(one)) for one in groups.fold(found)}

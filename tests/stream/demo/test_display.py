@@ -169,6 +169,11 @@ def test_numbers_and_limits_in_words() -> None:
     assert change(kind) == "pii_leakage email 3"
 
 
+def test_of_a_rule_that_allows_none_the_number_of_records_is_shown() -> None:
+    leaks = Evidence(value=42, baseline=0, sample_size=1000, rule="any")
+    assert change(replace(PROBLEM, evidence=leaks)) == f"{PROBLEM.metric} 0 → 42 on 1000 traces"
+
+
 def test_plain_lines_tell_every_fault_and_every_change_once() -> None:
     out = io.StringIO()
     lines = Lines(Console(file=out, width=80))

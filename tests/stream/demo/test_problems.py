@@ -47,19 +47,24 @@ def test_each_metric_of_the_fault_and_no_other_becomes_a_problem_while_it_is_on(
     opened = played.when("opened", "reopened")
     assert [metric for metric, _ in opened] == sorted(episode.fault.moves)
     assert all(episode.start_s < at_s < episode.end_s for _, at_s in opened), opened
-    assert {one.aspect for one in played.said} == {"level"}
 
 
 def test_all_of_them_are_resolved_between_the_fault_and_the_next(played: Played) -> None:
     resolved = played.when("resolved")
     assert [metric for metric, _ in resolved] == sorted(played.episode.fault.moves)
     assert all(at_s > played.episode.end_s for _, at_s in resolved), resolved
-    assert {one.event for one in played.said[-len(resolved) :]} == {"resolved"}
+    assert {one.event for one in played.levels[-len(resolved) :]} == {"resolved"}
 
 
 def test_one_fault_is_one_problem_with_its_symptoms(played: Played) -> None:
     first, *symptoms = played.episode.fault.moves
-    assert played.groups == {first: sorted(symptoms)}
+    assert list(played.groups) == [first], "and what checks of an hour or a day find afterwards are symptoms"
+    assert set(symptoms) <= set(played.groups[first])
+
+
+def test_checks_find_a_fault_that_is_over_as_symptoms(performances: list[Played]) -> None:
+    found = {one.aspect for played in performances for one in played.said}
+    assert found >= {"level", "finding", "inconsistency"}
 
 
 def test_as_many_traces_were_sent_as_the_rate_says(played: Played) -> None:
