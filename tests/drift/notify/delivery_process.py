@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from ragtide.drift.leadership import elect
@@ -48,7 +49,11 @@ POINTS = {
 
 def exit_status(clickhouse: ClickHouseSettings, grafana: GrafanaSettings, point: str = "") -> int:
     """One run, to the end or to that point; the exit status, or the negative number of the signal."""
-    process = _SERVER.Process(target=_run, args=(clickhouse, grafana, point), daemon=True)
+    return joined(_SERVER.Process(target=_run, args=(clickhouse, grafana, point), daemon=True))
+
+
+def joined(process: BaseProcess) -> int:
+    """Start the process and wait for its end."""
     process.start()
     process.join(60)
     if process.exitcode is None:
@@ -60,14 +65,15 @@ def exit_status(clickhouse: ClickHouseSettings, grafana: GrafanaSettings, point:
 
 def _run(clickhouse: ClickHouseSettings, grafana: GrafanaSettings, point: str) -> None:
     if point:
-        _arm(POINTS[point])
+        arm(POINTS[point])
     database = Database(clickhouse)
     term = elect(database, str(os.getpid()))
     deliver(database, GrafanaGateway(grafana), term.epoch, lambda: datetime.now(UTC))
     database.close()
 
 
-def _arm(point: Point) -> None:
+def arm(point: Point) -> None:
+    """Kill this process at that point."""
     step: Callable[..., Any] = getattr(point.owner, point.step)
     calls = itertools.count(1)
 
