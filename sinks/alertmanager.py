@@ -249,9 +249,10 @@ def _file(path: Path, name: str) -> Path:
 
 def _reason(error: Exception) -> str:
     """The innermost words of a TLS error: requests and urllib3 wrap them in their own."""
-    found = re.search(r"certificate verify failed: ([^(']+)|\[SSL: ([A-Z0-9_]+)\]", str(error))
-    said = (found[1] or found[2].replace("_", " ").lower()) if found else type(error).__name__
-    return " ".join(said.split())[:200]
+    for pattern in (r"certificate verify failed: ([^('\"]+)", r"\[SSL: ([A-Z0-9_]+)\]"):
+        if found := re.search(pattern, str(error)):
+            return " ".join(found[1].replace("_", " ").split())[:200]
+    return type(error).__name__
 
 
 def _words(response: requests.Response, content: bytes) -> str:

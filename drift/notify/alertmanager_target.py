@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from ragtide.drift.leadership import Term
 from ragtide.drift.notify.alert import Alert
-from ragtide.drift.notify.open_problems import RESOLVED_FOR, WantedAlerts
+from ragtide.drift.notify.open_problems import WantedAlerts
 from ragtide.drift.notify.posted_alerts import PostedAlert, load_posted, store_posted
 from ragtide.drift.notify.silences import SilenceLog
 from ragtide.drift.problems import Problem
@@ -25,6 +25,7 @@ _BATCH = 500  # alerts of one request: about half a megabyte
 _LIFETIME = 3  # an alert ends by itself after so many intervals without a post
 _MAX_REFUSED = 20  # of one round; if more are refused, not their content is at fault
 _SILENCES_EVERY = timedelta(seconds=15)
+_ENDS_FOR = timedelta(hours=1)  # an end is posted again within so long, if Alertmanager was started anew
 _TICK = timedelta(seconds=1)  # the clock in Alertmanager's answers has whole seconds
 
 
@@ -132,7 +133,7 @@ class AlertmanagerTarget:
 
     def _load(self, term: Term, now: datetime) -> None:
         """Begin a term: nothing that an earlier leader posted is known to have arrived."""
-        known = load_posted(self._database, self.url, now - RESOLVED_FOR)
+        known = load_posted(self._database, self.url, now - _ENDS_FOR)
         self._held = {one.fingerprint: _Held(one) for one in known if one.state == "firing"}
         self._ended = {one.fingerprint: one for one in known if one.state == "ended"}
         self._refused = {}
@@ -258,7 +259,7 @@ class AlertmanagerTarget:
         self._process_start = started
         for fingerprint, ended in list(self._ended.items()):
             accepted_at = ended.accepted_at or now
-            if accepted_at < now - RESOLVED_FOR:
+            if accepted_at < now - _ENDS_FOR:
                 del self._ended[fingerprint]
             elif accepted_at <= started:
                 del self._ended[fingerprint]

@@ -12,7 +12,7 @@ from ragtide.drift.notify.alert import Alert, AlertContext, alert_of
 from ragtide.drift.problems import UNRESOLVED, EpisodeKey, Groups, Problem, group, load_problems, speaks_for
 from ragtide.sinks.clickhouse.database import Database
 
-RESOLVED_FOR = timedelta(hours=1)  # as long as a resolved problem is known: its parent, and how its alert ends
+_KNOWN_FOR = timedelta(hours=1)  # after its end: symptoms outlast their parent, and its alert ends with its last words
 _OVERLAP = timedelta(minutes=1)  # an insert may be seen after one that is younger
 _REGROUP_EVERY = timedelta(minutes=5)  # a symptom that outlasts its parent stands alone after a while
 _COSTLY_S = 0.5  # of the processor, to group problems; thousands in one application take that long
@@ -70,7 +70,7 @@ class OpenProblems:
         if seen == self._seen:
             return False
         if self._seen is None:
-            since = now - RESOLVED_FOR
+            since = now - _KNOWN_FOR
             condition = f"{UNRESOLVED} OR (event = 'resolved' AND at >= {{since:DateTime64(3, 'UTC')}})"
         else:
             since = self._seen[0] - _OVERLAP
@@ -93,7 +93,7 @@ class OpenProblems:
     def _regroup(self, now: datetime) -> None:
         began_s = thread_time()
         for problem_id, one in list(self._problems.items()):
-            if one.resolved_at is not None and one.resolved_at < now - RESOLVED_FOR:
+            if one.resolved_at is not None and one.resolved_at < now - _KNOWN_FOR:
                 del self._problems[problem_id]
         self._groups = group(list(self._problems.values()), now)
         ends = [one.muted_until for one in self._problems.values() if one.muted_until and one.is_muted(now)]
