@@ -1,7 +1,7 @@
 """Deliver notifications through an outbox: annotations to Grafana, CloudEvents to webhooks, states to topics.
 
-A `Channel` decides which changes a target gets and writes the messages; a `Sender` delivers them. `DeliveryJob` does the
-rest for one target: order, retries, and what to do after a crash.
+A `Channel` decides which changes a target gets and writes the messages; a `Sender` delivers them. `DeliveryJob` does
+the rest for one target: order, retries, and what to do after a crash.
 """
 
 from ragtide.drift.notify.annotations import AnnotationChannel, AnnotationSender

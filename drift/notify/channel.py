@@ -25,7 +25,8 @@ ESCALATED = "updated"  # announced only if the severity changed, to channels tha
 class Condition:
     """SQL over columns of a table, and its parameters.
 
-    Over `problem_events` it may use `is_known`: the target has a message about this episode.
+    Over `problem_events` it may use `is_known`: the target has a message about this episode. `is_later`: it has one
+    about an earlier event of it.
     """
 
     sql: str = "true"

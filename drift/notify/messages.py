@@ -96,11 +96,11 @@ def _unsent(database: Database, channel: Channel, now: datetime) -> list[_Unsent
     condition = channel.condition()
     escalations = _ESCALATIONS if ESCALATED in channel.actions else "true"
     rows = database.rows(
-        f"SELECT {', '.join(_UnsentEvent._fields[:-2])}, "
-        "concat(problem_id, ':', toString(episode)) IN (SELECT subject FROM outbox WHERE target = {target:String}) "
-        "AS is_known, "
+        f"SELECT {', '.join(_UnsentEvent._fields[:-2])}, known.subject != '' AS is_known, "
+        "is_known AND at > known.first_at AS is_later, "
         "recorded_at < {since:DateTime64(3, 'UTC')} AS is_old FROM problem_events FINAL "
-        "WHERE event IN {events:Array(String)} AND (NOT is_old OR (event = 'resolved' AND is_known) "
+        "LEFT JOIN (SELECT subject, min(at) AS first_at FROM outbox WHERE target = {target:String} GROUP BY subject) "
+        "AS known ON concat(problem_id, ':', toString(episode)) = known.subject WHERE event IN {events:Array(String)} AND (NOT is_old OR (event = 'resolved' AND is_known) "
         f"OR (event IN {sql.texts(_OPENING_EVENTS)} AND {UNRESOLVED})) "
         "AND concat({target:String}, ':', event_id) NOT IN "
         "(SELECT message_id FROM outbox WHERE target = {target:String}) "
@@ -113,7 +113,7 @@ def _unsent(database: Database, channel: Channel, now: datetime) -> list[_Unsent
             **condition.bound,
         },
     )
-    return [_UnsentEvent(**row) for row in rows]
+    return [_UnsentEvent(**{name: row[name] for name in _UnsentEvent._fields}) for row in rows]
 
 
 def _explained_episodes(database: Database, known: Sequence[Problem], now: datetime) -> Mapping[EpisodeKey, Problem]:

@@ -51,10 +51,10 @@ class WebhookChannel:
     def condition(self) -> Condition:
         """Return the filters. What follows a message about the episode is announced whatever they say."""
         only_first = "problem.opened" in self.webhook.events and "problem.updated" not in self.webhook.events
-        updates = f" AND (event NOT IN {_UPDATES!r} OR NOT is_known)" if only_first else ""
+        updates = f" AND (event NOT IN {_UPDATES!r} OR NOT is_later)" if only_first else ""
         matches = f"{_matches('app')} AND {_matches('environment')} AND {_matches('metric')} AND {_matches('type')}"
         return Condition(
-            f"(is_known OR ({matches} AND severity IN {{severities:Array(String)}})){updates}",
+            f"(is_later OR ({matches} AND severity IN {{severities:Array(String)}})){updates}",
             {**self._patterns("app", "environment", "metric", "type"), "severities": list(self.webhook.severities)},
         )
 

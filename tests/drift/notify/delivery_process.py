@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from ragtide.drift.leadership import elect
@@ -49,7 +50,11 @@ POINTS = {
 
 def exit_status(clickhouse: ClickHouseSettings, grafana: GrafanaSettings, point: str = "") -> int:
     """One run, to the end or to that point; the exit status, or the negative number of the signal."""
-    process = _SERVER.Process(target=_run, args=(clickhouse, grafana, point), daemon=True)
+    return outcome(_SERVER.Process(target=_run, args=(clickhouse, grafana, point), daemon=True))
+
+
+def outcome(process: BaseProcess) -> int:
+    """Run the process; its exit status, or the negative number of the signal."""
     process.start()
     process.join(60)
     if process.exitcode is None:
@@ -61,7 +66,7 @@ def exit_status(clickhouse: ClickHouseSettings, grafana: GrafanaSettings, point:
 
 def _run(clickhouse: ClickHouseSettings, grafana: GrafanaSettings, point: str) -> None:
     if point:
-        _arm(POINTS[point])
+        arm(POINTS[point])
     database = Database(clickhouse)
     term = elect(database, str(os.getpid()))
     deliver(
@@ -73,7 +78,7 @@ def _run(clickhouse: ClickHouseSettings, grafana: GrafanaSettings, point: str) -
     database.close()
 
 
-def _arm(point: Point) -> None:
+def arm(point: Point) -> None:
     step: Callable[..., Any] = getattr(point.owner, point.step)
     calls = itertools.count(1)
 
