@@ -79,13 +79,17 @@ class Channel(Protocol):
         """Return which events of table `problem_events` are announced."""
         ...
 
+    def rejects(self, change: Change) -> str:
+        """Say why the target is not told of a problem whatever happens to it; empty if it is."""
+        ...
+
     def draft(self, change: Change) -> Draft | None:
         """Write the message about a change, always the same; None: the target wants none."""
         ...
 
 
 class InsightChannel(Protocol):
-    """Selects and writes messages about insights."""
+    """Selects and writes messages about insights. Pure."""
 
     @property
     def name(self) -> str:
@@ -127,6 +131,10 @@ class Sender(Protocol):
 
     def answers(self) -> bool:
         """Tell whether the receiver works apart from the message that just failed."""
+        ...
+
+    def retract(self, message: Message, external_id: str) -> None:
+        """Take back a message that was a test, where the receiver can forget it. Raises as `send` does."""
         ...
 
 

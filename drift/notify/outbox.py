@@ -138,7 +138,7 @@ def load_unsent(database: Database, target: str | None = None) -> list[Unsent]:
     return [Unsent(**row) for row in rows]
 
 
-def targets(database: Database) -> list[str]:
+def known_targets(database: Database) -> list[str]:
     """Names of all targets that messages were ever written to, within the retention."""
     return [row["target"] for row in database.rows("SELECT DISTINCT target FROM outbox ORDER BY target")]
 
