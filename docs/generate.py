@@ -1,4 +1,4 @@
-"""Write docs/reference/ from the code: settings, commands, evaluators, tables, traces. `make docs`; a test compares."""
+"""Write docs/reference/ from the code, as `make docs` does; a test compares."""
 
 import json
 import re
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from ragtide.drift.notify.notification import notification_schema
 from ragtide.evaluators import registry
 from ragtide.evaluators.describe import describe, describe_budget, setting_names
 from ragtide.evaluators.settings import EvaluatorSettings
@@ -143,6 +144,11 @@ def trace() -> str:
     )
 
 
+def notifications() -> str:
+    """The JSON Schema of a notification."""
+    return json.dumps(notification_schema(), indent=2) + "\n"
+
+
 def schema() -> str:
     """The JSON Schema of a trace."""
     return json.dumps(trace_schema(), indent=2) + "\n"
@@ -155,6 +161,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "tables.md": tables,
     "trace.md": trace,
     "trace.schema.json": schema,
+    "notification.schema.json": notifications,
 }
 
 

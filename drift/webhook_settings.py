@@ -10,6 +10,7 @@ from ragtide.drift.settings import SEVERITIES, Severity
 from ragtide.sinks.settings import WebhookEndpoint
 
 Event = Literal["problem.opened", "problem.updated", "problem.resolved", "insight.found", "insight.withdrawn"]
+FilterField = Literal["app", "environment", "metric", "type"]
 OF_PROBLEMS: tuple[Event, ...] = ("problem.opened", "problem.updated", "problem.resolved")
 
 
@@ -51,10 +52,10 @@ class Webhook(WebhookEndpoint, extra="forbid", frozen=True, allow_inf_nan=False)
             raise ValueError("events: insight.withdrawn needs insight.found")
         return self
 
-    def pattern(self, field: Literal["app", "environment", "metric", "type"]) -> str:
+    def pattern(self, field: FilterField) -> str:
         """Return the regular expression of a field for RE2; it matches whole values only."""
         return f"\\A(?:{expression(getattr(self, field))})\\z"
 
-    def matches(self, field: Literal["app", "environment", "metric", "type"], value: str) -> bool:
+    def matches(self, field: FilterField, value: str) -> bool:
         """Tell whether the whole value matches the pattern of a field."""
         return re.fullmatch(expression(getattr(self, field)), value) is not None

@@ -233,7 +233,7 @@ class WebhookEndpoint(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
 
 
 def signing_key(secret: str) -> bytes:
-    """Return the key's bytes: those of the base64 after `whsec_`, else of the text. Raises `ValueError` for no base64."""
+    """Return the key's bytes: the base64 after `whsec_`, else the text. Raises `ValueError` for no base64."""
     if not secret.startswith("whsec_"):
         return secret.encode()
     try:

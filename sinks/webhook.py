@@ -1,7 +1,7 @@
 """Post signed messages to a webhook, as the Standard Webhooks specification has it; redirects are never followed.
 
-Headers `webhook-id`, `webhook-timestamp` (Unix seconds) and `webhook-signature`: `v1,` and the base64 of HMAC-SHA256 over
-`ID.TIMESTAMP.BODY`. A time in the signature lets receivers refuse a message that somebody sends again later.
+Headers `webhook-id`, `webhook-timestamp` (Unix seconds) and `webhook-signature`: `v1,` and the base64 of HMAC-SHA256
+over `ID.TIMESTAMP.BODY`. The time in the signature lets receivers refuse a message that somebody replays later.
 """
 
 import asyncio

@@ -3,11 +3,14 @@
 from ragtide.drift.notify import (
     AnnotationChannel,
     AnnotationSender,
+    InsightTopic,
+    ProblemTopic,
     Target,
     WebhookChannel,
     WebhookSender,
 )
 from ragtide.sinks.grafana import GrafanaGateway
+from ragtide.stream.kafka.state_topics import StateTopicSender
 from ragtide.stream.settings.loader import Settings
 
 GRAFANA_JOB = "announce"
@@ -21,4 +24,11 @@ def notification_targets(settings: Settings) -> dict[str, Target]:
     for webhook in settings.webhooks:
         channel = WebhookChannel(webhook, settings.routes)
         found[channel.name] = Target(WebhookSender(webhook), channel, channel)
+    kafka = settings.kafka
+    if kafka.problems_topic:
+        problems = ProblemTopic(kafka.problems_topic, settings.routes)
+        found[problems.name] = Target(StateTopicSender(kafka, kafka.problems_topic), problems)
+    if kafka.insights_topic:
+        insights = InsightTopic(kafka.insights_topic, settings.routes)
+        found[insights.name] = Target(StateTopicSender(kafka, kafka.insights_topic), insights=insights)
     return found

@@ -10,21 +10,35 @@ from ragtide.drift.notify.alertmanager import AlertmanagerJob
 from ragtide.drift.notify.alertmanager_target import Holding
 from ragtide.drift.notify.annotations import AnnotationChannel, AnnotationSender
 from ragtide.drift.notify.delivery import DeliveryJob, Target
-from ragtide.drift.notify.outbox import Backlog
+from ragtide.drift.notify.notification import SCHEMA_ID
+from ragtide.drift.notify.outbox import Backlog, Message, Unsent, known_targets, load_unsent
+from ragtide.drift.notify.preview import Answer, Preview, preview, send_sample
 from ragtide.drift.notify.silences import ProblemSilence, load_silences
+from ragtide.drift.notify.state_topics import InsightTopic, ProblemTopic
 from ragtide.drift.notify.webhooks import WebhookChannel, WebhookSender
 
 __all__ = [
+    "SCHEMA_ID",
     "AlertContext",
     "AlertmanagerJob",
     "AnnotationChannel",
     "AnnotationSender",
+    "Answer",
     "Backlog",
     "DeliveryJob",
     "Holding",
+    "InsightTopic",
+    "Message",
+    "Preview",
     "ProblemSilence",
+    "ProblemTopic",
     "Target",
+    "Unsent",
     "WebhookChannel",
     "WebhookSender",
+    "known_targets",
     "load_silences",
+    "load_unsent",
+    "preview",
+    "send_sample",
 ]

@@ -57,6 +57,10 @@ class AnnotationChannel:
         """All events."""
         return Condition()
 
+    def rejects(self, change: Change) -> str:
+        """Nothing is left out."""
+        return ""
+
     def draft(self, change: Change) -> Draft:
         """Write the annotation as it is after the event."""
         event = change.event
@@ -113,6 +117,11 @@ class AnnotationSender:
         except Transient:
             return False
         return True
+
+    def retract(self, message: Message, external_id: str) -> None:
+        """Delete the annotation."""
+        if external_id:
+            self._delete([int(external_id)])
 
     def _delete(self, annotations: Iterable[int]) -> None:
         for annotation in annotations:

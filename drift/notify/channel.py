@@ -25,7 +25,8 @@ ESCALATED = "updated"  # announced only if the severity changed, to channels tha
 class Condition:
     """SQL over columns of a table, and its parameters.
 
-    Over `problem_events` it may use `is_known`: the target has a message about this episode.
+    Over `problem_events` it may use `is_known`: the target has a message about this episode. `is_later`: it has one
+    about an earlier event of it.
     """
 
     sql: str = "true"
@@ -78,13 +79,17 @@ class Channel(Protocol):
         """Return which events of table `problem_events` are announced."""
         ...
 
+    def rejects(self, change: Change) -> str:
+        """Say why the target is not told of a problem whatever happens to it; empty if it is."""
+        ...
+
     def draft(self, change: Change) -> Draft | None:
         """Write the message about a change, always the same; None: the target wants none."""
         ...
 
 
 class InsightChannel(Protocol):
-    """Selects and writes messages about insights."""
+    """Selects and writes messages about insights. Pure."""
 
     @property
     def name(self) -> str:
@@ -126,6 +131,10 @@ class Sender(Protocol):
 
     def answers(self) -> bool:
         """Tell whether the receiver works apart from the message that just failed."""
+        ...
+
+    def retract(self, message: Message, external_id: str) -> None:
+        """Take back a message that was a test, where the receiver can forget it. Raises as `send` does."""
         ...
 
 

@@ -6,6 +6,7 @@ id stays the same. Each target has a delivery of its own, so that one that is do
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -73,7 +74,12 @@ def deliver(
     waiting = outbox.pending(database, target.name)
     if not waiting:
         return result
-    with target.sender.connected():
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(target.sender.connected())
+        except (Transient, ConfigError) as error:
+            outbox.mark(database, waiting[0], epoch, "pending", why=str(error))
+            raise
         _send_all(database, target, epoch, clock, waiting, backing_off, result)
     return result
 

@@ -24,19 +24,16 @@ def enqueue_insights(database: Database, channel: InsightChannel, epoch: int, no
         return
     versions = "toString(toUnixTimestamp64Milli(i.recorded_at))"
     # The number of messages so far tells whether the last one was about a finding (odd) or a withdrawal (even).
-    changed, number = (
-        (
-            f"concat({{target:String}}, ':', i.insight_id, ':', {versions}) NOT IN (SELECT message_id FROM told)",
-            versions,
-        )
-        if channel.repeats
-        else ("n % 2 = withdrawn", "toString(n)")
-    )
+    changed, number = "n % 2 = withdrawn", "toString(n)"
+    if channel.repeats:
+        id_ = f"concat({{target:String}}, ':', i.insight_id, ':', {versions})"
+        changed, number = f"{id_} NOT IN (SELECT message_id FROM told)", versions
     rows = database.rows(
         "WITH told AS (SELECT message_id, subject FROM outbox FINAL WHERE target = {target:String}) "
         f"SELECT {', '.join(f'i.{name} AS {name}' for name in InsightRow._fields)}, i.recorded_at AS recorded_at, "
         f"o.n AS n, {number} AS number FROM "
-        f"(SELECT * FROM insights FINAL WHERE recorded_at >= {{since:DateTime64(3, 'UTC')}} AND ({condition.sql})) AS i "
+        "(SELECT * FROM insights FINAL WHERE recorded_at >= {since:DateTime64(3, 'UTC')} "
+        f"AND ({condition.sql})) AS i "
         "LEFT JOIN (SELECT subject, count() AS n FROM told GROUP BY subject) AS o "
         f"ON concat(i.insight_id, ':{SUFFIX}') = o.subject WHERE {changed} "
         "ORDER BY i.recorded_at, i.insight_id LIMIT {most:UInt32}",

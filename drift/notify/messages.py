@@ -20,11 +20,13 @@ from ragtide.drift.problems import (
     EventRow,
     Problem,
     is_leak,
+    load_events,
     load_problems,
     load_recent_problems,
     parents,
     speaks_for,
 )
+from ragtide.drift.text import timestamp
 from ragtide.sinks.clickhouse.database import Database
 
 _DETAIL_FIELDS = ("type", "severity", "code", "standards", "description", "actions", "examples", "rule_id")
@@ -98,15 +100,39 @@ def enqueue(
     outbox.enqueue_messages(database, [one for one in messages if one is not None], epoch)
 
 
+def silenced(database: Database, problem: Problem, now: datetime) -> str:
+    """Say why a problem is not announced now: it is muted or a symptom; empty if it is announced."""
+    if problem.is_muted(now):
+        until = "" if problem.muted_until is None else f" until {timestamp(problem.muted_until)}"
+        return f"muted by {problem.muted_by}{until}"
+    parent = _explained_episodes(database, [problem], now).get(EpisodeKey.of(problem))
+    if parent is not None and speaks_for(parent, problem):
+        return f"a symptom of problem {parent.problem_id}, which is announced"
+    return ""
+
+
+def load_changes(database: Database, channel: Channel, problem: Problem, now: datetime) -> list[Change]:
+    """Load the changes of an episode that the channel announces, in order, each with the problem's current details."""
+    parent = _explained_episodes(database, [problem], now).get(EpisodeKey.of(problem))
+    events = load_events(database, problem=problem.problem_id)
+    found = [one for one in events if one.episode == problem.episode and one.event in channel.actions]
+    found = [one for one in found if one.event != ESCALATED]  # most of them change figures only
+    return [
+        Change(_with_details_of(one, problem, True), problem, "" if parent is None else parent.problem_id, number == 0)
+        for number, one in enumerate(sorted(found, key=lambda one: (one.at, one.event_id)))
+    ]
+
+
 def _unsent(database: Database, channel: Channel, now: datetime) -> list[_UnsentEvent]:
     """Load events without a message, the oldest first."""
     condition = channel.condition()
     escalations = _ESCALATIONS if ESCALATED in channel.actions else "true"
     rows = database.rows(
-        f"SELECT {', '.join(_UnsentEvent._fields[:-2])}, "
-        "concat(problem_id, ':', toString(episode)) IN (SELECT subject FROM outbox WHERE target = {target:String}) "
-        "AS is_known, "
+        f"SELECT {', '.join(_UnsentEvent._fields[:-2])}, known.subject != '' AS is_known, "
+        "is_known AND at > known.first_at AS is_later, "
         "recorded_at < {since:DateTime64(3, 'UTC')} AS is_old FROM problem_events FINAL "
+        "LEFT JOIN (SELECT subject, min(at) AS first_at FROM outbox WHERE target = {target:String} GROUP BY subject) "
+        "AS known ON concat(problem_id, ':', toString(episode)) = known.subject "
         "WHERE event IN {events:Array(String)} AND (NOT is_old OR (event = 'resolved' AND is_known) "
         f"OR (event IN {sql.texts(_OPENING_EVENTS)} AND {UNRESOLVED})) "
         "AND concat({target:String}, ':', event_id) NOT IN "
@@ -120,7 +146,7 @@ def _unsent(database: Database, channel: Channel, now: datetime) -> list[_Unsent
             **condition.bound,
         },
     )
-    return [_UnsentEvent(**row) for row in rows]
+    return [_UnsentEvent(**{name: row[name] for name in _UnsentEvent._fields}) for row in rows]
 
 
 def _explained_episodes(database: Database, known: Sequence[Problem], now: datetime) -> Mapping[EpisodeKey, Problem]:

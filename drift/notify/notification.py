@@ -96,6 +96,7 @@ def problem_data(change: Change, routes: Sequence[Route]) -> dict[str, Any]:
     )
     data = ProblemData(
         **{name: getattr(event, name) for name in _OF_EVENT},
+        kind=event.kind or next(iter((*problem.active_kinds, *problem.kinds)), ""),
         state="resolved" if is_resolved else "open",
         severity=event.severity,  # type: ignore[arg-type]  # stored by ProblemData's own type
         kinds=problem.kinds,
@@ -181,7 +182,7 @@ def _finite(value: Any) -> Any:
 
 
 _OF_EVENT = (
-    *("problem_id", "episode", "type", "code", "standards", "kind", "app", "environment", "model", "aspect", "metric"),
+    *("problem_id", "episode", "type", "code", "standards", "app", "environment", "model", "aspect", "metric"),
     *("segment", "segment_value", "description", "actions", "examples"),
 )
 _OF_INSIGHT = (

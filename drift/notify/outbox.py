@@ -27,6 +27,7 @@ class OutboxRow(NamedTuple):
     target: str
     action: Action
     subject: str
+    at: datetime
     payload: str
     state: State
     why: str
@@ -93,10 +94,9 @@ def enqueue_messages(database: Database, messages: Iterable[Message], epoch: int
 def pending(database: Database, target: str) -> Sequence[Message]:
     """Load the oldest `MOST` pending messages of a target in order; at the same time, openings come first."""
     rows = database.rows(
-        "SELECT message_id, target, action, subject, payload, attempts, written_at FROM outbox FINAL "
+        "SELECT message_id, target, action, subject, at, payload, attempts, written_at FROM outbox FINAL "
         "WHERE target = {target:String} AND state = 'pending' "
-        "ORDER BY parseDateTime64BestEffort(JSONExtractString(payload, 'at'), 6), action != 'open', message_id "
-        "LIMIT {most:UInt32}",
+        "ORDER BY at, action != 'open', message_id LIMIT {most:UInt32}",
         {"target": target, "most": MOST},
     )
     return [_message(**row) for row in rows]
@@ -138,7 +138,7 @@ def load_unsent(database: Database, target: str | None = None) -> list[Unsent]:
     return [Unsent(**row) for row in rows]
 
 
-def targets(database: Database) -> list[str]:
+def known_targets(database: Database) -> list[str]:
     """Names of all targets that messages were ever written to, within the retention."""
     return [row["target"] for row in database.rows("SELECT DISTINCT target FROM outbox ORDER BY target")]
 
@@ -149,7 +149,8 @@ def _row(message: Message, epoch: int, state: State, external_id: str = "", why:
         target=message.target,
         action=message.action,
         subject=message.thread,
-        payload=json.dumps({"at": message.at.isoformat(), **message.content}),
+        at=message.at,
+        payload=json.dumps(message.content),
         state=state,
         why=why,
         external_id=external_id,
@@ -161,8 +162,13 @@ def _row(message: Message, epoch: int, state: State, external_id: str = "", why:
 
 
 def _message(
-    message_id: str, target: str, action: Action, subject: str, payload: str, attempts: int, written_at: datetime
+    message_id: str,
+    target: str,
+    action: Action,
+    subject: str,
+    at: datetime,
+    payload: str,
+    attempts: int,
+    written_at: datetime,
 ) -> Message:
-    content = json.loads(payload)
-    at = datetime.fromisoformat(content.pop("at"))
-    return Message(message_id, target, action, subject, at, content, written_at, attempts)
+    return Message(message_id, target, action, subject, at, json.loads(payload), written_at, attempts)

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 from ragtide.drift.insights import InsightRow
 from ragtide.drift.notify.channel import ANNOUNCED, ESCALATED, Change, Condition, Draft
 from ragtide.drift.notify.notification import SCHEMA_ID, insight_data, problem_data
 from ragtide.drift.notify.outbox import Action, Message
 from ragtide.drift.routes import Route
-from ragtide.drift.webhook_settings import Event, Webhook
+from ragtide.drift.webhook_settings import OF_PROBLEMS, Event, FilterField, Webhook
 from ragtide.evaluators.errors import RagtideError
 from ragtide.sinks.webhook import Busy, WebhookClient
 
@@ -51,10 +51,10 @@ class WebhookChannel:
     def condition(self) -> Condition:
         """Return the filters. What follows a message about the episode is announced whatever they say."""
         only_first = "problem.opened" in self.webhook.events and "problem.updated" not in self.webhook.events
-        updates = f" AND (event NOT IN {_UPDATES!r} OR NOT is_known)" if only_first else ""
+        updates = f" AND (event NOT IN {_UPDATES!r} OR NOT is_later)" if only_first else ""
         matches = f"{_matches('app')} AND {_matches('environment')} AND {_matches('metric')} AND {_matches('type')}"
         return Condition(
-            f"(is_known OR ({matches} AND severity IN {{severities:Array(String)}})){updates}",
+            f"(is_later OR ({matches} AND severity IN {{severities:Array(String)}})){updates}",
             {**self._patterns("app", "environment", "metric", "type"), "severities": list(self.webhook.severities)},
         )
 
@@ -76,9 +76,16 @@ class WebhookChannel:
     def rejects(self, change: Change) -> str:
         """Say why the filters leave a problem out; empty if they do not."""
         hook, event = self.webhook, change.event
-        named = {"app": event.app, "environment": event.environment, "metric": event.metric, "type": event.type}
+        named: Mapping[FilterField, str] = {
+            "app": event.app,
+            "environment": event.environment,
+            "metric": event.metric,
+            "type": event.type,
+        }
+        if not set(hook.events) & set(OF_PROBLEMS):
+            return "events names none of problems"
         for field, value in named.items():
-            if not hook.matches(field, value):  # type: ignore[arg-type]
+            if not hook.matches(field, value):
                 return f"{field} {value!r} does not match {getattr(hook, field)!r}"
         return (
             ""
@@ -123,7 +130,7 @@ class WebhookChannel:
             }
         }
 
-    def _patterns(self, *fields: Literal["app", "environment", "metric", "type"]) -> dict[str, str]:
+    def _patterns(self, *fields: FilterField) -> dict[str, str]:
         return {f"{field}_pattern": self.webhook.pattern(field) for field in fields}
 
 
@@ -152,6 +159,9 @@ class WebhookSender:
     def answers(self) -> bool:
         """Whether the failure of the last message may be its own."""
         return self._answers
+
+    def retract(self, message: Message, external_id: str) -> None:
+        """Nothing: what was posted was posted."""
 
 
 def body_of(message: Message) -> bytes:

@@ -28,6 +28,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "ragtide.stream.cli.problems",
         "List problems, show one, and acknowledge, mute or accept it.",
     ),
+    "notify": (
+        "ragtide.stream.cli.notify",
+        "List undelivered notifications, preview those of a problem, test every target.",
+    ),
     "trace": ("ragtide.stream.cli.trace", "Show one trace: texts, scores with evidence, problems that name it."),
     "insights": ("ragtide.stream.cli.insights", "Show findings that never page, with their confidence."),
     "rules": ("ragtide.stream.cli.rules", "Backtest rules on stored windows before they go live."),

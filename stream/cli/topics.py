@@ -41,15 +41,15 @@ def command(context: click.Context, as_json: bool, config: Path | None) -> None:
 @click.option(
     "--retention-days",
     type=FiniteRange(0, min_open=True),
-    help="Retention of every topic except the jobs topic. Default: the brokers' setting.",
+    help="Retention of every topic except those of jobs, problems and insights. Default: the brokers' setting.",
 )
 @config_option
 def create(partitions: int, replicas: int, retention_days: float | None, config: Path | None) -> None:
     """Create every topic that the settings name and that does not exist.
 
     Existing topics are never changed; exit status 1 means that one of them differs. Dead letters, labels and jobs get
-    one partition. Patterns create no topic. max.message.bytes is set from kafka.max_record_bytes. The jobs topic keeps
-    the brokers' retention.
+    one partition. Topics of problems and insights get one, too, and are compacted. Patterns create no topic.
+    max.message.bytes is set from kafka.max_record_bytes. The jobs topic keeps the brokers' retention.
 
     \b
     Examples:

@@ -14,6 +14,8 @@ from ragtide.stream.settings.sections import KafkaSettings
 
 _TIMEOUT_MS = 10_000
 _RETENTION = "retention.ms"
+_MOST_REPLICAS = 3
+COMPACTED: Mapping[str, str] = {"cleanup.policy": "compact"}
 
 
 class TopicSpec(NamedTuple):
@@ -43,6 +45,22 @@ async def create_topics(kafka: KafkaSettings, wanted: Mapping[str, TopicSpec]) -
             TopicResult(name, name in made, () if name in made else await _differences(admin, name, shape, there[name]))
             for name, shape in wanted.items()
         ]
+    except (KafkaError, TimeoutError) as error:
+        raise Transient(no_answer_message(kafka, error)) from None
+    finally:
+        await admin.close()
+
+
+async def create_compacted(kafka: KafkaSettings, topic: str) -> None:
+    """Create a compacted topic with one partition and up to three replicas, if it is missing.
+
+    Raises `ConfigError` if brokers refuse it, `Transient` if none answers.
+    """
+    admin = AIOKafkaAdminClient(**client_options(kafka))
+    try:
+        await admin.start()
+        brokers = len((await admin.describe_cluster())["brokers"])
+        await _create(admin, {topic: TopicSpec(1, min(_MOST_REPLICAS, brokers), COMPACTED)})
     except (KafkaError, TimeoutError) as error:
         raise Transient(no_answer_message(kafka, error)) from None
     finally:
@@ -85,10 +103,14 @@ async def _differences(
 def wanted_topics(
     kafka: KafkaSettings, named: Sequence[str], partitions: int, replicas: int, retention_ms: int | None
 ) -> dict[str, TopicSpec]:
-    """Specs of every topic that ragtide reads by name or writes; the jobs' topic has exactly one partition."""
+    """Specs of every topic that ragtide reads by name or writes; the jobs' topic has exactly one partition.
+
+    Topics of problems and insights are compacted, so that they keep the latest state of each.
+    """
     configs = {"max.message.bytes": str(kafka.largest_request)}
     if retention_ms is not None:
         configs[_RETENTION] = str(retention_ms)
     shapes = {name: TopicSpec(partitions, replicas, configs) for name in named}
     shapes |= {name: TopicSpec(1, replicas, configs) for name in (kafka.dead_letter_topic, kafka.labels_topic) if name}
+    shapes |= {name: TopicSpec(1, replicas, COMPACTED) for name in kafka.state_topics}
     return {**shapes, kafka.jobs_topic: TopicSpec(1, replicas, {})}

@@ -12,7 +12,7 @@ _PARTITIONS = 2  # of a topic of traces, on one machine
 
 def topics_of(kafka: KafkaSettings) -> dict[str, int]:
     """Every topic that ragtide reads or writes, and its number of partitions here."""
-    others = [kafka.dead_letter_topic, kafka.jobs_topic, *filter(None, [kafka.labels_topic])]
+    others = [kafka.dead_letter_topic, kafka.jobs_topic, *filter(None, [kafka.labels_topic]), *kafka.state_topics]
     named = [entry for entry in kafka.topics if not entry.startswith(PATTERN_MARK)]
     return {**dict.fromkeys(named, _PARTITIONS), **dict.fromkeys(others, 1)}
 

@@ -56,9 +56,9 @@ class Settings(BaseModel, extra="forbid", frozen=True):
     topics: TopicSettings = Field(default_factory=TopicSettings)
     routes: tuple[Route, ...] = Field(
         default=(),
-        description="Who owns problems: tables [[routes]], of which the first that matches decides. app, metric and type "
-        "are patterns (* stands for any characters, ? for one; default *). owner is a team or person. labels are more "
-        "labels for alerts, e.g. { channel = '#search' }.",
+        description="Who owns problems: tables [[routes]], of which the first that matches decides. app, metric and "
+        "type are patterns (* stands for any characters, ? for one; default *). owner is a team or person. labels are "
+        "more labels for alerts, e.g. { channel = '#search' }.",
     )
     webhooks: tuple[Webhook, ...] = Field(
         default=(),

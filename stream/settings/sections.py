@@ -22,6 +22,7 @@ MEMORY_PER_BYTE_IN_FLIGHT = 10  # records, their rows, fetches; measured: 5, wit
 FETCHES_IN_FLIGHT = 4  # a fetch is in memory several times over before its records are in flight
 _BATCH_RECORDS = 4  # of the largest size in a compressed batch
 _ENVELOPE_BYTES = 64 << 10
+_TOPIC_OR_NONE = r"^[A-Za-z0-9._-]{0,249}$"
 _OF_TLS = ("ssl_ca_file", "ssl_cert_file", "ssl_key_file")
 
 
@@ -49,6 +50,18 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
     jobs_topic: str = Field(
         default="rag.jobs",
         description="Topic that elects the leader: the jobs process that owns its one partition runs the jobs.",
+    )
+    problems_topic: str = Field(
+        default="",
+        pattern=_TOPIC_OR_NONE,
+        description="Compacted topic of problems, e.g. rag.problems: the latest state of each, by its id. If empty, "
+        "none is written.",
+    )
+    insights_topic: str = Field(
+        default="",
+        pattern=_TOPIC_OR_NONE,
+        description="Compacted topic of insights, e.g. rag.insights: the latest state of each, by its id. If empty, "
+        "none is written.",
     )
     group_prefix: str = Field(
         default="ragtide",
@@ -220,8 +233,20 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
 
     def pattern(self, *entries: str) -> TopicPattern:
         """Pattern of the topics of these entries (default: all); patterns never match topics that ragtide writes."""
-        own = (self.dead_letter_topic, self.labels_topic, self.jobs_topic)
+        own = (self.dead_letter_topic, self.labels_topic, self.jobs_topic, *self.state_topics)
         return TopicPattern(entries or self.topics, own)
+
+    @model_validator(mode="after")
+    def _check_state_topics(self) -> Self:
+        others = [*self.topics, self.dead_letter_topic, self.labels_topic, self.jobs_topic, *self.state_topics]
+        if taken := sorted({topic for topic in self.state_topics if others.count(topic) > 1}):
+            raise ValueError(f"{', '.join(taken)}: kafka.problems_topic and insights_topic need topics of their own")
+        return self
+
+    @property
+    def state_topics(self) -> tuple[str, ...]:
+        """The compacted topics of problems and insights that are written."""
+        return tuple(filter(None, (self.problems_topic, self.insights_topic)))
 
     @property
     def largest_request(self) -> int:

@@ -90,9 +90,9 @@ def insights(database: Database, start: datetime) -> Iterator[str]:
 
 def messages(database: Database, start: datetime) -> Iterator[str]:
     """Every message that waits to be sent, without its text."""
-    rows = database.rows("SELECT * FROM outbox FINAL ORDER BY JSONExtractString(payload, 'at'), message_id")
+    rows = database.rows("SELECT * FROM outbox FINAL ORDER BY at, message_id")
     for row in rows:
-        payload = json.loads(row["payload"])
+        payload = {"at": row["at"].isoformat(), **json.loads(row["payload"])}
         times = _figures({name: payload[name] for name in ("at", "start", "end")}, start)
         what = f"{row['message_id']} {row['action']} {row['subject']} {row['state']}"
         yield f"{what} | {times} | {' '.join(payload['tags'])}"
@@ -100,7 +100,7 @@ def messages(database: Database, start: datetime) -> Iterator[str]:
 
 def texts(database: Database) -> Iterator[str]:
     """What these messages say, a line each; their own lines are parted by a slash."""
-    rows = database.rows("SELECT payload FROM outbox FINAL ORDER BY JSONExtractString(payload, 'at'), message_id")
+    rows = database.rows("SELECT payload FROM outbox FINAL ORDER BY at, message_id")
     seen: set[str] = set()
     for row in rows:
         yield from _new(f"message: {' / '.join(json.loads(row['payload'])['text'].splitlines())}", seen)

@@ -489,6 +489,7 @@ CREATE TABLE IF NOT EXISTS outbox
     target LowCardinality(String) COMMENT 'Receiver: grafana, webhook:NAME or topic:NAME',
     action LowCardinality(String) COMMENT 'open, update or close; of an insight open or close',
     subject String COMMENT 'Problem id and episode, or insight id and insight',
+    at DateTime64(3, 'UTC') COMMENT 'When the problem or insight changed, UTC; messages about one are sent in this order',
     payload String COMMENT 'JSON of the message',
     state LowCardinality(String) COMMENT 'pending, sent, refused or gave_up',
     why String COMMENT 'Error of the latest failed attempt; empty: none failed',

@@ -13,7 +13,7 @@ from ragtide.sinks.alertmanager_settings import AlertmanagerSettings
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.settings import ClickHouseSettings
 from tests.drift.notify.alert_scene import CONTEXT
-from tests.drift.notify.delivery_process import Point, arm, joined
+from tests.drift.notify.delivery_process import Point, arm
 
 _SERVER = multiprocessing.get_context("forkserver")
 _SERVER.set_forkserver_preload([__name__, "requests", "clickhouse_connect.driver.client", "pandas", "re2"])
@@ -32,7 +32,7 @@ POINTS = {
 
 def exit_status(clickhouse: ClickHouseSettings, settings: AlertmanagerSettings, point: str = "") -> int:
     """One run, to the end or to that point; the exit status, or the negative number of the signal."""
-    return joined(_SERVER.Process(target=_run, args=(clickhouse, settings, point), daemon=True))
+    return outcome(_SERVER.Process(target=_run, args=(clickhouse, settings, point), daemon=True))
 
 
 def _run(clickhouse: ClickHouseSettings, settings: AlertmanagerSettings, point: str) -> None:

@@ -50,11 +50,11 @@ POINTS = {
 
 def exit_status(clickhouse: ClickHouseSettings, grafana: GrafanaSettings, point: str = "") -> int:
     """One run, to the end or to that point; the exit status, or the negative number of the signal."""
-    return joined(_SERVER.Process(target=_run, args=(clickhouse, grafana, point), daemon=True))
+    return outcome(_SERVER.Process(target=_run, args=(clickhouse, grafana, point), daemon=True))
 
 
-def joined(process: BaseProcess) -> int:
-    """Start the process and wait for its end."""
+def outcome(process: BaseProcess) -> int:
+    """Run the process; its exit status, or the negative number of the signal."""
     process.start()
     process.join(60)
     if process.exitcode is None:

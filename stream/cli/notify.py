@@ -1,0 +1,168 @@
+"""`ragtide notify`."""
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ragtide.stream.cli.completion import problem_ids
+from ragtide.stream.cli.names import check_names
+from ragtide.stream.cli.options import config_option, settings_from, split
+from ragtide.stream.cli.problems_lookup import episodes_of, open_database
+from ragtide.stream.terminal import say, say_json
+
+if TYPE_CHECKING:
+    from ragtide.drift.notify import Preview, Target
+    from ragtide.drift.problems import Problem
+    from ragtide.sinks.clickhouse.database import Database
+    from ragtide.stream.settings.loader import Settings
+
+    OtherPreview = Callable[[Settings, Database, Problem], Iterable[Preview]]
+
+STATES = ("pending", "refused", "gave_up")
+_IN_WORDS = {"pending": "waiting", "refused": "refused", "gave_up": "given up"}
+# Previews of targets that are no `Channel`: what is posted there follows from open problems, not from events.
+OTHER_PREVIEWS: "tuple[OtherPreview, ...]" = ()
+
+target_option = click.option(
+    "--target", "names", multiple=True, metavar="NAME[,NAME]", help="Only these targets, e.g. grafana,webhook:pager."
+)
+
+
+@click.group()
+def command() -> None:
+    """List undelivered notifications, preview those of a problem, test every target.
+
+    Targets are grafana, webhook:NAME and topic:NAME, as the settings have them.
+
+    \b
+    Examples:
+      ragtide notify list
+      ragtide notify preview 3f2a
+      ragtide notify test
+    """
+
+
+@command.command("list")
+@target_option
+@click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Only messages in this state.")
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Maximum number of lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects, without a limit.")
+@config_option
+def list_messages(
+    names: tuple[str, ...], states: tuple[str, ...], limit: int, as_json: bool, config: Path | None
+) -> None:
+    """List messages that wait, were refused or were given up, by target, the oldest first, with age and reason.
+
+    A waiting message is tried again at growing intervals. A refused one is not: the target will never accept its
+    content. One that a webhook failed on for retry_days is given up.
+
+    \b
+    Examples:
+      ragtide notify list
+      ragtide notify list --target webhook:pager --state refused
+      ragtide notify list --json | jq -r '.[] | select(.attempts > 3) | .why'
+    """
+    from ragtide.drift.notify import known_targets, load_unsent
+    from ragtide.stream.cli.notify_render import as_objects, show_unsent, summary
+
+    with open_database(config) as (_, database):
+        wanted = split(names)
+        if wanted:
+            check_names("--target", wanted, known_targets(database))
+        found = [
+            one
+            for one in load_unsent(database)
+            if (not wanted or one.target in wanted) and (not states or one.state in states)
+        ]
+    now = datetime.now(UTC)
+    if as_json:
+        say_json(as_objects(found, now))
+    elif not found:
+        say("no message waits, was refused or was given up")
+    else:
+        say(*summary(found, now, _IN_WORDS))
+        show_unsent(found[:limit], now)
+        if len(found) > limit:
+            say(f"{len(found) - limit:,} more; --limit {len(found)} shows them", err=True)
+
+
+@command.command("preview")
+@click.argument("problem_id", metavar="PROBLEM", shell_complete=problem_ids)
+@target_option
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects: target, why_not, content.")
+@config_option
+def preview_problem(problem_id: str, names: tuple[str, ...], as_json: bool, config: Path | None) -> None:
+    """Show what each target would get about a problem as it is now: annotation, webhook body, record of a topic.
+
+    PROBLEM is an id from `ragtide problems list`, or its first characters. Sends nothing. If a target gets nothing,
+    the reason is printed: a filter, a mute, or a parent problem that is announced instead.
+
+    \b
+    Examples:
+      ragtide notify preview 3f2a
+      ragtide notify preview 3f2a --target webhook:pager --json | jq '.[0].content.event.data'
+    """
+    from ragtide.drift.notify import preview
+    from ragtide.stream.cli.notify_render import describe_preview
+
+    with open_database(config) as (settings, database):
+        targets = _targets(settings, names)
+        problem = episodes_of(database, problem_id)[0]
+        found = list(preview(database, problem, targets, datetime.now(UTC)))
+        for other in OTHER_PREVIEWS:
+            found += other(settings, database, problem)
+    if as_json:
+        say_json([asdict(one) for one in found])
+        return
+    for number, one in enumerate(found):
+        say(*([""] if number else []), *describe_preview(one))
+
+
+@command.command("test")
+@target_option
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects: target, ok, says.")
+@config_option
+def test_targets(names: tuple[str, ...], as_json: bool, config: Path | None) -> None:
+    """Send a sample problem that opens and resolves through every target, and print what each answered.
+
+    The sample has the app ragtide-test and severity info. Filters do not apply to it. It is taken back where the
+    target can forget it: the annotation is deleted, the record of a topic gets a tombstone. Nothing is stored. Exit
+    status 1 means that a target failed.
+
+    \b
+    Examples:
+      ragtide notify test
+      ragtide notify test --target webhook:pager
+    """
+    from ragtide.drift.notify import send_sample
+
+    settings = settings_from(config).settings
+    answers = [send_sample(target, datetime.now(UTC)) for target in _targets(settings, names)]
+    if as_json:
+        say_json([asdict(one) for one in answers])
+    else:
+        for one in answers:
+            mark, colour = ("ok", "green") if one.ok else ("FAILED", "red")
+            says = f"answered {one.says}" if one.ok else one.says
+            say(f"{one.target}: {says}", mark=f"{mark:<8}", colour=colour)
+    sys.exit(0 if all(one.ok for one in answers) else 1)
+
+
+def _targets(settings: "Settings", names: Sequence[str]) -> "list[Target]":
+    """The targets of these names, all without any; `ConfigError` if the settings have none."""
+    from ragtide.evaluators.errors import ConfigError
+    from ragtide.stream.notification_targets import notification_targets
+
+    found: dict[str, Any] = {target.name: target for target in notification_targets(settings).values()}
+    if not found:
+        raise ConfigError(
+            "no target is set: set grafana.url, [[webhooks]], kafka.problems_topic or kafka.insights_topic"
+        )
+    wanted = split(tuple(names))
+    check_names("--target", wanted, found)
+    return [target for name, target in found.items() if not wanted or name in wanted]

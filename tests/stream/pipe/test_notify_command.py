@@ -1,0 +1,144 @@
+"""`ragtide notify` upon the real engine, a receiver, the contract Grafana and the embedded broker."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ragtide.drift.notify.delivery import deliver
+from ragtide.evaluators.errors import Transient
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.cli import main
+from ragtide.stream.local.broker import EmbeddedBroker
+from tests.contracts.grafana_server import TOKEN, GrafanaServer, serving
+from tests.drift.notify.webhook_site import target, webhook
+from tests.infra.fresh_database import reached
+from tests.infra.webhook_receiver import SECRET, Answer, Receiver, receiving
+from tests.stream.pipe.problem_site import Site
+
+pytestmark = pytest.mark.clickhouse
+
+
+class Scene:
+    """Problems, a settings file with targets, and commands upon them."""
+
+    def __init__(self, database: Database, receiver: Receiver, file: Path) -> None:
+        self.site, self.receiver, self.file = Site(database), receiver, file
+        self.sections: list[str] = []
+
+    def add(self, section: str) -> None:
+        self.sections.append(section)
+
+    def hook(self, name: str = "pager", more: str = "") -> None:
+        self.add(f'[[webhooks]]\nname = "{name}"\nurl = "{self.receiver.url}"\nsecret = "{SECRET}"\n{more}\n')
+
+    def run(self, *args: str, exit_code: int = 0) -> Result:
+        self.file.write_text("\n".join(self.sections))
+        environment = {"RAGTIDE_CONFIG": str(self.file), **reached(self.site.database)}
+        found = CliRunner().invoke(main, ["notify", *args], env=environment)
+        assert found.exit_code == exit_code, found.output + found.stderr
+        assert "top-secret-path" not in found.output + found.stderr
+        return found
+
+
+@pytest.fixture
+def scene(database: Database, tmp_path: Path) -> Iterator[Scene]:
+    with receiving() as receiver:
+        yield Scene(database, receiver, tmp_path / "ragtide.toml")
+
+
+def test_without_targets_it_says_what_to_set(scene: Scene) -> None:
+    assert "set grafana.url, [[webhooks]]" in scene.run("test", exit_code=2).stderr
+    assert scene.run("list").stdout == "no message waits, was refused or was given up\n"
+    scene.hook()
+    assert "there is no 'webhook:pagr'; did you mean webhook:pager?" in (
+        scene.run("test", "--target", "webhook:pagr", exit_code=2).stderr
+    )
+
+
+def test_what_waits_and_what_was_refused_is_listed_with_age_and_why(scene: Scene) -> None:
+    database, hook = scene.site.database, target(webhook(scene.receiver.url))
+    scene.site.sees("drift")
+    scene.receiver.script += [Answer(422, b"no such field"), Answer(503, b"deploying")]
+    deliver(database, hook, 1, lambda: datetime.now(UTC))
+    scene.site.on("accept", "--why", "so be it", "--by", "ada")
+    with pytest.raises(Transient):
+        deliver(database, hook, 1, lambda: datetime.now(UTC))
+    said = scene.run("list").stdout
+    assert "webhook:pager: 1 waiting, 1 refused; the oldest is 0:0" in said
+    assert "answered 422: no such field" in said
+    assert "answered 503: deploying" in said
+    found = json.loads(scene.run("list", "--json").stdout)
+    assert [(one["state"], one["action"], one["attempts"]) for one in found] == [
+        ("refused", "open", 1), ("pending", "close", 1),
+    ]  # fmt: skip
+    assert all(0 <= one["age_s"] < 600 for one in found)
+    assert "422" not in scene.run("list", "--state", "pending").stdout
+    limited = scene.run("list", "--limit", "1")
+    assert "1 more; --limit 2 shows them" in limited.stderr
+    scene.run("list", "--target", "webhook:none", exit_code=2)
+
+
+def test_a_preview_shows_what_each_target_gets_or_why_not(scene: Scene) -> None:
+    scene.site.sees("threshold")
+    scene.add('[grafana]\nurl = "http://127.0.0.1:1"\ntoken = "x"\n[kafka]\nproblems_topic = "rag.problems"\n')
+    scene.hook()
+    scene.hook("leaks", 'type = "privacy"')
+    problem = scene.site.problem
+    found = {one["target"]: one for one in json.loads(scene.run("preview", problem.problem_id[:6], "--json").stdout)}
+    assert set(found) == {"grafana", "webhook:pager", "webhook:leaks", "topic:rag.problems"}
+    assert f"id:{problem.problem_id}:1" in found["grafana"]["content"]["tags"]
+    said = found["webhook:pager"]["content"]["event"]
+    assert (said["type"], said["data"]["problem_id"]) == ("ragtide.problem.opened", problem.problem_id)
+    assert found["topic:rag.problems"]["content"]["key"] == problem.problem_id
+    assert found["webhook:leaks"]["why_not"] == "type 'accuracy' does not match 'privacy'"
+    assert found["webhook:pager"]["why_not"] == ""
+    scene.site.on("mute", "--why", "known", "--until", "2h", "--by", "bob")
+    said = scene.run("preview", problem.problem_id).stdout
+    assert "webhook:pager: nothing now: muted by bob until" in said
+    assert "\ntopic:rag.problems\n" in said
+    assert scene.receiver.calls == []
+    assert scene.site.database.rows("SELECT count() AS n FROM outbox") == [{"n": 0}]
+    assert "no problem 'zzz'" in scene.run("preview", "zzz", exit_code=2).stderr
+
+
+@pytest.mark.broker
+def test_a_sample_goes_through_every_target(scene: Scene, broker: EmbeddedBroker) -> None:
+    name = uuid.uuid4().hex[:8]
+    with serving() as grafana:
+        scene.add(f'[grafana]\nurl = "{grafana.url}"\ntoken = "{TOKEN}"\n')
+        scene.add(f'[kafka]\nbootstrap_servers = "{broker.bootstrap}"\n')
+        scene.add(f'problems_topic = "problems-{name}"\ninsights_topic = "insights-{name}"\n')
+        scene.hook("pager", 'severities = ["critical"]')
+        scene.hook("insights", 'events = ["insight.found"]')
+        answers = json.loads(scene.run("test", "--json").stdout)
+        assert [(one["target"], one["ok"]) for one in answers] == [
+            ("grafana", True), ("webhook:pager", True), ("webhook:insights", True), (f"topic:problems-{name}", True),
+            (f"topic:insights-{name}", True),
+        ]  # fmt: skip
+        assert [one["says"] for one in answers][1:3] == ["200", "200"]
+        assert _annotations(grafana) == (1, 0)
+    told = [type_ for type_, _ in scene.receiver.told]
+    assert told[:2] == ["problem.opened", "problem.resolved"]
+    assert told[2] == "insight.found"
+    assert scene.receiver.calls[0].event["data"]["app"] == "ragtide-test"
+    assert scene.site.database.rows("SELECT count() AS n FROM outbox") == [{"n": 0}]
+
+
+def test_a_target_that_fails_says_why_and_the_others_are_tried(scene: Scene) -> None:
+    scene.hook("first")
+    scene.hook("second")
+    scene.receiver.script.append(Answer(410, b"gone"))
+    said = scene.run("test", exit_code=1).stdout.splitlines()
+    assert said[0].startswith("FAILED  webhook:first: http://127.0.0.1:")
+    assert said[0].endswith("answered 410: gone")
+    assert said[1] == "ok      webhook:second: answered 200"
+
+
+def _annotations(grafana: GrafanaServer) -> tuple[int, int]:
+    """How many were made, and how many are left."""
+    return len(grafana.made("POST", "/api/annotations")), len(grafana.state.annotations)
