@@ -61,7 +61,9 @@ def _board(document: Json) -> Board:
     queries: dict[QueryName, str] = {}
     for panel in _panels(shown):
         for target in panel.get("targets", []):
-            sql = target.pop("rawSql")
+            sql = target.pop("rawSql", None)
+            if sql is None:  # of another data source, which only Grafana asks
+                continue
             target["variables"] = variables_of(sql)
             queries[QueryName("panel", str(panel["id"]), target["refId"])] = sql
     defaults: dict[str, str | list[str]] = {}

@@ -53,7 +53,12 @@ export class Panel {
   openMenu(anchor) {
     const { board, panel } = this;
     const solo = board.solo === this;
+    const linked = (panel.links || []).flatMap(({ title, url }) => {
+      const href = safeHref(interpolate(url, board.scope()));
+      return href ? [{ text: title, href }] : [];
+    });
     openMenu(anchor, [
+      ...linked,
       { text: solo ? 'Back to the dashboard' : 'View on the whole screen', run: () => board.view(solo ? null : this) },
       { text: 'View query', run: () => showQueries(board, this) },
       { text: 'Copy data', run: () => this.copy() },
@@ -77,7 +82,11 @@ export class Panel {
     this.stale = false;
     const width = Math.max(this.body.clientWidth || this.element.clientWidth || 600, 100);
     const interval = intervalOf(board.shown, panel.maxDataPoints || width, leastOf(panel.interval));
-    const targets = (panel.targets || []).filter((target) => !target.hide);
+    const targets = (panel.targets || []).filter((target) => !target.hide && target.variables);
+    if (!targets.length) {
+      this.empty('This panel reads another data source than ClickHouse. Grafana shows it.');
+      return;
+    }
     const round = (this.round = (this.round || 0) + 1);
     const found = new Map();
     let problem = null;
@@ -125,9 +134,9 @@ export class Panel {
     }
   }
 
-  empty() {
+  empty(why = '') {
     this.release();
-    const text = this.panel.fieldConfig?.defaults?.noValue || 'No data in this time range.';
+    const text = why || this.panel.fieldConfig?.defaults?.noValue || 'No data in this time range.';
     this.body.classList.remove('beside');
     this.body.replaceChildren(el('div', { class: 'panel-state' }, el('p', {}, text)));
   }

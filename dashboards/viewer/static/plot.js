@@ -219,13 +219,14 @@ export function valueAxis(scale, unit, extra = {}) {
 }
 
 /** A range of numbers with room above and below; `least` and `most` where the panel sets them. */
-export function valueRange(least, most, others = [], fromZero = false) {
+export function valueRange(least, most, { others = [], fromZero = false, unit = '' } = {}) {
   return (_u, min, max) => {
     const all = [min, max, ...others].filter((one) => one !== null && one !== undefined && Number.isFinite(one));
     if (!all.length) return [least ?? 0, most ?? 1];
     const [low, high] = [Math.min(...all), Math.max(...all)];
     const found = uPlot.rangeNum(low, high, { min: { pad: 0.1, soft: 0, mode: fromZero ? 1 : 3 }, max: { pad: 0.1, soft: 0, mode: 3 } });
-    const range = [least ?? found[0], most ?? found[1]];
+    const whole = { percentunit: 1, percent: 100 }[unit]; // a share has no room above all
+    const range = [least ?? found[0], most ?? (high <= whole ? Math.min(found[1], whole) : found[1])];
     return range[0] < range[1] ? range : [range[0], range[0] + 1];
   };
 }

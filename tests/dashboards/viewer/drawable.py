@@ -38,8 +38,8 @@ def _of_panel(panel: Json, variables: set[str]) -> Iterator[str]:
     where, kind = f"{panel['type']} {panel['title']}", panel["type"]
     yield from _unknown("panel type", where, [kind], CAPABILITIES["panels"])
     yield from _unknown("part of a panel", where, panel, _FRAME)
-    if panel.get("transparent") or panel.get("links"):
-        yield f"{where}: transparent panels and links of panels are not drawn"
+    if panel.get("transparent"):
+        yield f"{where}: transparent panels are not drawn"
     if kind == "row" or kind not in CAPABILITIES["panels"]:
         return
     options = panel.get("options") or {}

@@ -23,21 +23,25 @@ export function draw(view, frames) {
   const sum = (row) => shown.reduce((total, one) => total + Math.max(one.field.values[row] || 0, 0), 0);
   const highest = rows.reduce((max, row) => Math.max(max, isStacked ? sum(row) : Math.max(0, ...shown.map((one) => one.field.values[row] || 0))), 0);
   const most = series[0]?.field.config.max ?? (highest || 1);
-  const horizontal = orientation === 'horizontal' || (orientation === 'auto' && (rows.length > 12 || view.body.clientWidth < 420));
+  const labels = rows.map((row) => (names ? display(names, names.values[row]).text : String(row + 1)));
+  const widest = labels.reduce((longest, label) => Math.max(longest, label.length * 7 + 8), 0);
+  const room = Math.max(view.body.clientWidth, 100) / Math.max(rows.length, 1);
+  const isScale = labels.every((label) => label !== '' && !Number.isNaN(Number(label))); // of which some labels are enough
+  const horizontal = orientation === 'horizontal' || (orientation === 'auto' && !isScale && widest > room);
+  const every = isScale && !horizontal ? Math.ceil(widest / room) : 1;
   const groups = rows.map((row) => {
-    const label = names ? display(names, names.values[row]).text : String(row + 1);
+    const label = labels[row];
     const bars = shown.map((one) => bar(view, frame, one, row, stacking === 'percent' ? sum(row) || 1 : most, horizontal, isStacked));
     const told = shown.map((one) => ({ color: barColor(one, row), name: one.name, text: display(one.field, one.field.values[row], 'palette-classic').text || '–' }));
-    const total = isStacked || shown.length !== 1 || showValue === 'never' ? null : el('span', { class: 'bar-value' }, told[0].text);
-    const group = el('div', { class: 'bar-group', role: 'listitem', 'aria-label': `${label}: ${told.map((one) => `${one.name} ${one.text}`).join(', ')}` }, el('span', { class: 'bar-label', title: label }, label), el('div', { class: `bars ${isStacked ? 'stacked' : ''}` }, bars), total);
+    const total = isStacked || shown.length !== 1 || showValue === 'never' || (!horizontal && room < 44) ? null : el('span', { class: 'bar-value' }, told[0].text);
+    const group = el('div', { class: 'bar-group', role: 'listitem', 'aria-label': `${label}: ${told.map((one) => `${one.name} ${one.text}`).join(', ')}` }, el('span', { class: 'bar-label', title: label }, row % every ? '' : label), el('div', { class: `bars ${isStacked ? 'stacked' : ''}` }, bars), total);
     group.addEventListener('pointermove', (event) => showTooltip(group, tooltipRows(label, told), event.clientX, event.clientY));
     group.addEventListener('pointerleave', () => hideTooltip(group));
     return group;
   });
-  const longest = groups.reduce((most, group) => Math.max(most, group.firstChild.textContent.length), 0);
   const options = panel.options?.legend || {};
   const chart = el('div', { class: `barchart ${horizontal ? 'horizontal' : 'vertical'}`, role: 'list', tabIndex: 0, 'aria-label': panel.title }, groups);
-  chart.style.setProperty('--label', `${longest + 1}ch`);
+  chart.style.setProperty('--label', `${widest}px`);
   const listed = options.showLegend !== false && series.length > 1 ? [legend(series, { ...options, displayMode: 'list' }, state.hidden, () => draw(view, frames))] : [];
   view.place([chart, ...listed], options.placement === 'right');
 }

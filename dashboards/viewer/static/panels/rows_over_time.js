@@ -4,8 +4,9 @@ import { cssColor } from '../colors.js';
 import { Plot, valueAxis } from '../plot.js';
 
 /** Draw rows named `names`; `paint(u, rowBox)` draws, `tooltip(u, row, time)` tells of a place. */
-export function drawRows(view, { names, times, paint, tooltip, label, longest = 150 }) {
+export function drawRows(view, { names, times, paint, tooltip, label }) {
   const { board, state } = view;
+  const longest = Math.min(Math.max(view.body.clientWidth * 0.24, 110), 240); // pixels of a name
   state.plot ||= new Plot(board);
   const count = Math.max(names.length, 1);
   const rowBox = (u, row) => {

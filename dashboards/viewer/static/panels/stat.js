@@ -19,8 +19,9 @@ export function draw(view, frames) {
     const style = colorMode.startsWith('background') && !plain
       ? { background: markColor(color), color: readableOn(markColor(color)) }
       : plain ? {} : { color: textColor(color) };
-    const size = words.length > 14 ? 'long' : words.length > 8 ? 'middle' : '';
+    const size = words.length > 16 ? 'long' : '';
     const value = el(link ? 'a' : 'span', { class: `stat-value ${size} ${none ? 'none' : ''}`, ...(link ? { href: link.href, title: link.title } : {}), style: colorMode.startsWith('background') ? { color: 'inherit' } : style }, words);
+    value.style.setProperty('--signs', Math.max(words.length, 3));
     const spark = graphMode === 'area' ? sparkline(tile, color) : null;
     return el('div', { class: 'stat', style: colorMode.startsWith('background') ? style : {} }, named && textMode !== 'name' ? el('span', { class: 'stat-name' }, tile.field.displayName) : null, value, spark);
   });

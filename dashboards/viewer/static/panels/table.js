@@ -104,11 +104,11 @@ function cell(view, frame, field, row) {
   else if (links.length > 1) inner = el('button', { type: 'button', class: 'cell-links', onclick: (event) => openMenu(event.currentTarget, links.map(({ title, href }) => ({ text: title, href })), 'Links') }, words, icon('chevron'));
   const td = el('td', { class: `${align(field)} ${wraps(field) ? 'wrap' : ''}` });
   if (options.type === 'gauge' && typeof value === 'number') td.append(gauge(field, value, color, inner));
-  else if (options.type === 'color-background' && color && (mapped || color !== 'text')) {
+  else if (options.type === 'color-background' && color && color !== 'transparent' && (mapped || color !== 'text')) {
     Object.assign(td.style, fill(color));
     td.classList.add('filled');
     td.append(inner);
-  } else if (options.type === 'color-text' && color && color !== 'text') {
+  } else if (options.type === 'color-text' && color && color !== 'text' && color !== 'transparent') {
     td.append(el('span', { class: 'colored', style: { color: textColor(color) } }, inner));
   } else td.append(inner);
   if (!wraps(field) && words.length > 24) td.title = words;

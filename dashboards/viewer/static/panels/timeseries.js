@@ -109,7 +109,7 @@ function addScale(one, scales, axes, panel) {
   if (key in scales) return;
   const lines = styleOf(one).line || styleOf(one).area ? limits(one) : [];
   const bars = one.custom.drawStyle === 'bars' || isStacked(one);
-  scales[key] = { range: valueRange(config.min, config.max, lines, bars) };
+  scales[key] = { range: valueRange(config.min, config.max, { others: lines, fromZero: bars, unit: config.unit }) };
   if (one.custom.scaleDistribution?.type === 'log') Object.assign(scales[key], { distr: 3, log: one.custom.scaleDistribution.log || 10, range: undefined });
   const right = one.custom.axisPlacement === 'right' || (axes.length > 0 && one.custom.axisPlacement !== 'left');
   axes.push(valueAxis(key, config.unit || 'short', {

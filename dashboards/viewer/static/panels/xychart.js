@@ -24,13 +24,13 @@ export function draw(view, frames) {
   const ys = shown.flatMap((one) => one.y.values).filter(Number.isFinite);
   const [first] = series;
   const [xConfig, yConfig] = [first?.x.config || {}, first?.y.config || {}];
-  const range = valueRange(xConfig.min, xConfig.max);
+  const range = valueRange(xConfig.min, xConfig.max, { unit: xConfig.unit });
   state.plot ||= new Plot(board);
   state.plot.draw({
     x: 'number', xRange: () => range(null, Math.min(...xs), Math.max(...xs)), xUnit: xConfig.unit, xLabel: first?.x.name,
     data: [[...new Set(xs)].sort((a, b) => a - b), [...new Set(xs)].map(() => null)],
     series: [{ scale: 'y', points: { show: false } }],
-    scales: { y: { range: () => valueRange(yConfig.min, yConfig.max)(null, Math.min(...ys), Math.max(...ys)) } },
+    scales: { y: { range: () => valueRange(yConfig.min, yConfig.max, { unit: yConfig.unit })(null, Math.min(...ys), Math.max(...ys)) } },
     axes: [valueAxis('y', yConfig.unit, { side: 3, label: first?.y.name, labelSize: 18, labelFont: '12px system-ui, sans-serif' })],
     label: `${panel.title}: ${series.length} series`,
     hooks: { draw: [(u) => shown.forEach((one) => paint(u, one))] },
