@@ -6,6 +6,7 @@ as long as its check looks back at traffic of the fault, and a little longer. On
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from heapq import merge
 from typing import Literal, NamedTuple, get_args
 
 from ragtide.drift.problems.inhibition import (
@@ -17,7 +18,6 @@ from ragtide.drift.problems.inhibition import (
     same_direction,
 )
 from ragtide.drift.problems.model import Problem
-from ragtide.drift.problems.report import ProblemKey
 from ragtide.drift.settings import SEVERITIES, Severity
 
 Stage = Literal[  # of a fault's way from the system through an application to its figures, in this order
@@ -117,10 +117,11 @@ def parents(problems: Iterable[Problem], now: datetime) -> dict[EpisodeKey, Prob
     found: dict[EpisodeKey, Problem] = {}
     for one in ordered:
         places = _places(one)
-        causes = sorted((cause for place in places for cause in by_place.get(place, ())), key=_rank)
-        for cause in causes:
+        for cause in merge(*(by_place.get(place, ()) for place in places), key=_rank):
+            if not _explains(cause, one, now):
+                continue
             root = found.get(EpisodeKey.of(cause), cause)
-            if _explains(cause, one, now) and (root is cause or _explains(root, one, now) or _is_part_of(cause, one)):
+            if root is cause or _explains(root, one, now) or _is_part_of(cause, one):
                 found[EpisodeKey.of(one)] = root
                 break
         for place in places:
@@ -202,7 +203,7 @@ def _places(problem: Problem) -> list[tuple[str, str]]:
 
 def _explains(cause: Problem, other: Problem, now: datetime) -> bool:
     """Whether `other` follows from `cause`, as far as both are known."""
-    if ProblemKey.of(cause) == ProblemKey.of(other):  # another episode
+    if cause.problem_id == other.problem_id:  # another episode
         return False
     if inhibits(cause, other):
         outlasts = COINCIDENT if cause.aspect == other.aspect else timedelta()
