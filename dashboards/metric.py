@@ -1,6 +1,7 @@
 """The metric dashboard: one metric of one application, in every way that windows can be cut."""
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from ragtide.dashboards.charts import band, bars, dashed, heat_map, states
 from ragtide.dashboards.expected_sql import baselines, expected
@@ -40,7 +41,7 @@ _SHARES = dict.fromkeys(("bad records", "limit of bad records", "of applicable",
 _INTERVAL = (
     "At least and at most: the 95 % interval of the mean; none below 5 records, or of a number of whole windows."
 )
-_Panel = timeseries.Panel | table.Panel | heatmap.Panel | barchart.Panel | statetimeline.Panel
+_Panel: TypeAlias = timeseries.Panel | table.Panel | heatmap.Panel | barchart.Panel | statetimeline.Panel
 
 
 def metric(queries: OneMetric, trace_url: str = "") -> dashboard.Dashboard:

@@ -1,6 +1,7 @@
 """Variables at the top of a dashboard."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from ragtide.dashboards.data_source import DATA_SOURCE_UID, PLUGIN
 from ragtide.dashboards.sdk import DATA_SOURCE, board, dashboard
@@ -11,7 +12,7 @@ from ragtide.drift.sql import array, text
 _ALL = dashboard.VariableOption(selected=True, text=["All"], value=["$__all"])
 
 
-Variable = board.QueryVariable | board.CustomVariable | board.DatasourceVariable
+Variable: TypeAlias = board.QueryVariable | board.CustomVariable | board.DatasourceVariable
 
 
 def variables(tables: Tables) -> list[Variable]:

@@ -167,13 +167,12 @@ def alert_context(settings: Settings) -> AlertContext:
     from ragtide.dashboards.problem_links import problem_link
     from ragtide.dashboards.trace_links import trace_link
 
-    pages = {"settings": settings.grafana, "uid_prefix": settings.dashboards.uid_prefix}
     return AlertContext(
         settings.routes,
         settings.alertmanager.labels,
         settings.alertmanager.runbook_url,
-        partial(trace_link, **pages),
-        partial(problem_link, **pages),
+        partial(trace_link, settings=settings.grafana, uid_prefix=settings.dashboards.uid_prefix),
+        partial(problem_link, settings=settings.grafana, uid_prefix=settings.dashboards.uid_prefix),
     )
 
 

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,7 +78,7 @@ def measure(
     for where, sql in queries(document):
         statement = expanded(sql, since, until, interval_s, CHOSEN)
         database.rows(statement)
-        found += [Timing(where, timed(lambda statement=statement: database.rows(statement))) for _ in range(runs)]
+        found += [Timing(where, timed(partial(database.rows, statement))) for _ in range(runs)]
     return found
 
 

@@ -15,6 +15,7 @@ from benchmarks.first_day.faults import Fault
 from benchmarks.first_day.model_lane import model_lane_rows
 from ragtide.drift.jobs import JobContext
 from ragtide.drift.leadership import elect
+from ragtide.drift.notify.annotations import AnnotationChannel
 from ragtide.drift.notify.messages import enqueue
 from ragtide.drift.problems.groups import Groups, group
 from ragtide.drift.problems.model import Problem
@@ -150,7 +151,7 @@ def simulate(database: Database, plan: Plan) -> Result:
         database.insert("progress", [Heartbeat(lane, _TOPIC, 0, lane, now, sent, 0, now) for lane in (_LANE, "model")])
         jobs.run_cycle(now)
         checks.run(now)
-        enqueue(database, term.epoch, now, timedelta(seconds=settings.jobs.group_wait_s))
+        enqueue(database, AnnotationChannel(), term.epoch, now, timedelta(seconds=settings.jobs.group_wait_s))
     jobs.run_insights(now)
     problems = load_problems(database)
     insights = database.rows(

@@ -1,6 +1,7 @@
 """Files of dashboards: what is under deploy/grafana is what the command writes; manifests for Git Sync and gcx."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def built(*options: str, **settings: str) -> Result:
 
 
 def files(folder: Path) -> dict[str, Any]:
-    read = {".json": json.loads, ".yaml": yaml.safe_load}
+    read: dict[str, Callable[[str], Any]] = {".json": json.loads, ".yaml": yaml.safe_load}
     found = sorted(file for file in folder.rglob("*") if file.is_file())
     return {str(file.relative_to(folder)): read[file.suffix](file.read_text()) for file in found}
 

@@ -28,8 +28,9 @@ def test_means_have_students(database: Database, n: int, tolerance: float) -> No
     """Half the width is within `tolerance` of the exact one: Student's quantile is expanded."""
     values = np.random.default_rng(n).normal(5, 2, n)
     wanted = stats.t.interval(0.95, n - 1, values.mean(), stats.sem(values))
-    columns = {"mean": float(values.mean()), "n": float(n), "squares": float((values**2).sum())}
-    low, high = ends(database, *mean_interval("mean", "n", "squares"), **columns)
+    low_sql, high_sql = mean_interval("mean", "n", "squares")
+    mean, squares = float(values.mean()), float((values**2).sum())
+    low, high = ends(database, low_sql, high_sql, mean=mean, n=float(n), squares=squares)
     assert low is not None
     assert high is not None
     assert (low + high) / 2 == pytest.approx(values.mean())

@@ -2,6 +2,7 @@
 
 import math
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.clickhouse
 LATENCY: dict[str, Choice] = {"metric": "operations.latency_seconds"}
 
 
-def rows(shown: Shown, where: str, **chosen: Choice) -> list[dict[str, object]]:
+def rows(shown: Shown, where: str, **chosen: Choice) -> list[dict[str, Any]]:
     return shown.rows(f"{where} A", chosen, board="metric")
 
 

@@ -195,7 +195,11 @@ def running(folder: Path, config: Mapping[str, Any], *arguments: str) -> Iterato
 def cluster_of_two(folder: Path, config: Mapping[str, Any]) -> Iterator[tuple[Alertmanager, Alertmanager]]:
     """Two members that gossip what they notified of."""
     first = free_ports(4)
-    quick = ("--cluster.gossip-interval=20ms", "--cluster.pushpull-interval=1s", "--cluster.settle-timeout=1s")
+    quick: tuple[str, ...] = (
+        "--cluster.gossip-interval=20ms",
+        "--cluster.pushpull-interval=1s",
+        "--cluster.settle-timeout=1s",
+    )
     quick += ("--cluster.peer-timeout=1s", f"--cluster.peer=127.0.0.1:{first}", f"--cluster.peer=127.0.0.1:{first + 1}")
     members = [
         Alertmanager(

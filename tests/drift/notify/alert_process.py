@@ -13,7 +13,7 @@ from ragtide.sinks.alertmanager_settings import AlertmanagerSettings
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.settings import ClickHouseSettings
 from tests.drift.notify.alert_scene import CONTEXT
-from tests.drift.notify.delivery_process import Point, arm
+from tests.drift.notify.delivery_process import Point, arm, outcome
 
 _SERVER = multiprocessing.get_context("forkserver")
 _SERVER.set_forkserver_preload([__name__, "requests", "clickhouse_connect.driver.client", "pandas", "re2"])

@@ -75,7 +75,7 @@ class Scene:
 
     def _event(self, problem: str, what: str, **details: Any) -> EventRow:
         """A second ago; of what users ask, unless the details say more: such problems explain no others."""
-        fields = {"app": "search-web", "metric": f"quality.{problem}", "description": f"{problem} fell"}
+        fields: dict[str, Any] = {"app": "search-web", "metric": f"quality.{problem}", "description": f"{problem} fell"}
         fields |= {"aspect": "inputs", **details}
         at = fields.pop("at", self.now() - timedelta(seconds=1))
         return event(problem, f"e{next(_NUMBERS)}", what, fields.pop("episode", 1), at, **fields)
