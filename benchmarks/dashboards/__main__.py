@@ -138,7 +138,8 @@ def report(database: Database, given: argparse.Namespace, limit: float) -> int:
     end, missed = until - timedelta(minutes=17), 0
     plains = {name: plain(database, since, end, given.runs) for name, since, _ in ranges(end)}
     print(
-        f"\n{'dashboard':16} {'range':>5} {'queries':>7} {'p50 s':>7} {'p95 s':>7} {'max s':>7} {'all s':>7} {'p95/plain':>9}"
+        f"\n{'dashboard':16} {'range':>5} {'queries':>7} {'p50 s':>7} {'p95 s':>7} {'max s':>7} {'all s':>7} "
+        f"{'p95/plain':>9}"
     )
     for name, document in documents.items():
         if given.names and name not in given.names:

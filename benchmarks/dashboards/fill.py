@@ -74,7 +74,8 @@ def _at(time: datetime) -> str:
 def _metrics(volume: Volume, *, primary: bool = False) -> str:
     """An array of evaluator, metric and whether it is bounded."""
     found = [
-        f"({sql.text(one.id)}, {sql.text(f'{one.id}.{metric.key}')}, {int(metric.bounded)}, {metric.low if metric.bounded else 0.0}, "
+        f"({sql.text(one.id)}, {sql.text(f'{one.id}.{metric.key}')}, {int(metric.bounded)}, "
+        f"{metric.low if metric.bounded else 0.0}, "
         f"{metric.high - metric.low if metric.bounded else 1.0})"
         for one in volume.evaluators
         for metric in one.metrics
@@ -98,13 +99,15 @@ def _minutes(database: Database, volume: Volume, app: str) -> None:
             f"toUInt32(round({each} * (0.5 + cityHash64(number, '{value}') % 1000 / 1000.))) AS n, "
             "arrayMap(i -> cityHash64(number, metric.2, i) / 18446744073709551616., range(n)) AS u, "
             "arrayMap(x -> if(bounded, low + span * (1 - 0.7 * pow(x, 3)), exp(2 * x * x)), u) AS found, "
-            f"arrayMap(x -> if(bounded, toInt32(floor((x - low) / span * 100)), toInt32({LOG_ORIGIN} + floor(log(x) / {LOG_STEP!r}))), found) "
+            f"arrayMap(x -> if(bounded, toInt32(floor((x - low) / span * 100)), toInt32({LOG_ORIGIN} + "
+            f"floor(log(x) / {LOG_STEP!r}))), found) "
             f"AS places, arrayDistinct(places) AS bin FROM numbers({volume.minutes * len(MODELS)}) "
             f"ARRAY JOIN {metrics} AS metric WHERE n > 0"
         )
         database.command(
             f"INSERT INTO windows ({_COLUMNS}) SELECT 'live', 60, {sql.text(app)}, 'prod', evaluator, name, start, "
-            f"'f1', model, 'p1', {sql.text(segment)}, {sql.text(value)}, n + 1, n + 1, n, n, 0, map('missing_contexts', 1), "
+            f"'f1', model, 'p1', {sql.text(segment)}, {sql.text(value)}, n + 1, n + 1, n, n, 0, "
+            f"map('missing_contexts', 1), "
             "map(), arraySum(found), arraySum(x -> x * x, found), arrayMin(found), arrayMax(found), "
             "mapFromArrays(bin, arrayMap(x -> toUInt64(countEqual(places, x)), bin)), 0, 1, 'frozen', 0, start, 1 "
             f"FROM ({rows})"
@@ -117,7 +120,8 @@ def _larger(database: Database, volume: Volume, size_s: int, of_s: int) -> None:
             f"INSERT INTO windows ({_COLUMNS}) SELECT 'live', {size_s}, app, environment, evaluator, metric, begin, "
             "fingerprint, model, prompt_version, segment, segment_value, sum(seen), sum(sampled), sum(applicable), "
             "sum(scored), sum(failed), sumMap(skipped), map(), sum(sum), sum(sum_squares), min(min), max(max), "
-            f"sumMap(bins), 0, 1, 'frozen', 0, begin, 1 FROM (SELECT *, toStartOfInterval(start, INTERVAL {size_s} second) "
+            f"sumMap(bins), 0, 1, 'frozen', 0, begin, 1 FROM (SELECT *, toStartOfInterval(start, INTERVAL "
+            f"{size_s} second) "
             f"AS begin FROM windows WHERE run_id = 'live' AND size_s = {of_s} AND app = {sql.text(app)}) "
             "GROUP BY app, environment, evaluator, metric, begin, fingerprint, model, prompt_version, segment, "
             "segment_value"
@@ -133,7 +137,8 @@ def _scores(database: Database, volume: Volume, app: str) -> None:
     )
     place = (
         f"'live', {sql.text(app)}, 'prod', toDateTime64({_at(volume.since)}, 3, 'UTC') "
-        f"+ number * {volume.minutes * 60 / max(traces, 1)!r} AS time, concat('{app}-', toString(number)) AS trace_id, 1"
+        f"+ number * {volume.minutes * 60 / max(traces, 1)!r} AS time, concat('{app}-', toString(number)) AS "
+        f"trace_id, 1"
     )
     model = f"[{sql.texts(MODELS)[1:-1]}][cityHash64(number) % {len(MODELS)} + 1], 'p1'"
     for day in range(volume.days):
@@ -152,16 +157,21 @@ def _scores(database: Database, volume: Volume, app: str) -> None:
 
 
 def _verdicts(database: Database, volume: Volume) -> None:
-    series = f"FROM (SELECT DISTINCT app, environment, metric, model FROM windows WHERE size_s = 86400 AND segment = '' AND metric IN {_primary(volume)})"
+    series = (
+        f"FROM (SELECT DISTINCT app, environment, metric, model FROM windows WHERE size_s = 86400 AND "
+        f"segment = '' AND metric IN {_primary(volume)})"
+    )
     database.command(
         "INSERT INTO verdicts (rule_id, run_id, app, environment, metric, model, fingerprint, start, end, revision, "
-        "breached, value, threshold, samples, wrong, version) SELECT 'mean:1', 'live', app, environment, metric, model, "
+        "breached, value, threshold, samples, wrong, version) SELECT 'mean:1', 'live', app, environment, "
+        "metric, model, "
         f"'f1', {_at(volume.since)} + minute * 60 AS begin, begin + 60, 1, cityHash64(metric, minute) % 100 = 0, 0.8, "
         f"0.75, 40, 3, 1 {series} ARRAY JOIN range({volume.minutes}) AS minute"
     )
     database.command(
         "INSERT INTO expected_levels (app, environment, metric, model, effective_from, quantity, of_records, min_bin, "
-        "max_bin, levels, variance_per_record, variance_floor, tick_s, version) SELECT app, environment, metric, model, "
+        "max_bin, levels, variance_per_record, variance_floor, tick_s, version) SELECT app, environment, "
+        "metric, model, "
         f"{_at(volume.since)} + day * 86400, 'mean', 0, -1000000000, 1000000000, "
         f"arrayMap(hour -> 0.8, range(168)), 0.03, 0.0001, 300, 1 {series} ARRAY JOIN range({volume.days}) AS day"
     )
@@ -175,7 +185,8 @@ def _problems(database: Database, volume: Volume) -> None:
     """Problems of all applications, of which one in ten is still open, with an update each ten minutes of an hour."""
     metrics = [f"{one.id}.{metric.key}" for one in volume.evaluators for metric in one.metrics if metric.primary]
     database.command(
-        "INSERT INTO problem_events (problem_id, event_id, event, episode, at, app, environment, model, aspect, metric, "
+        "INSERT INTO problem_events (problem_id, event_id, event, episode, at, app, environment, model, "
+        "aspect, metric, "
         "kind, type, severity, description, attributes, examples, actions, rule_id) "
         "SELECT concat('p', toString(number)), concat('e', toString(step)), "
         "multiIf(step = 0, 'opened', step < 7, 'updated', 'resolved'), 1, "
@@ -191,6 +202,8 @@ def _rest(database: Database, volume: Volume) -> None:
     database.command(
         "INSERT INTO insights (insight_id, type, app, environment, description, examples, actions, period_start, "
         "period_end, epoch) SELECT toString(number), 'weak_point', "
-        f"[{sql.texts(APPS)[1:-1]}][number % {len(APPS)} + 1], 'prod', 'A tenth of the questions fail.', ['t1'], ['Look.'], "
-        f"{_at(volume.since)} + number * 3600, {_at(volume.since)} + number * 3600 + 86400, 1 FROM numbers({24 * volume.days})"
+        f"[{sql.texts(APPS)[1:-1]}][number % {len(APPS)} + 1], 'prod', 'A tenth of the questions fail.', "
+        f"['t1'], ['Look.'], "
+        f"{_at(volume.since)} + number * 3600, {_at(volume.since)} + number * 3600 + 86400, 1 FROM "
+        f"numbers({24 * volume.days})"
     )

@@ -65,9 +65,10 @@ def deliver(
     """Store the target's new messages, and send those that wait, in the order in which the changes happened.
 
     New problems wait for `group_wait`. At most the oldest `outbox.MOST`; the next run goes on. A message that the
-    target refuses for its content is marked as refused and blocks nothing. A message that fails although the target answers blocks later ones of its problem
-    only; so do the ids of `backing_off`, which are not tried. Stops if a newer leader than `epoch` was elected. Raises
-    `Transient` or `ConfigError` if the target or the database is down or rejects the credentials.
+    target refuses for its content is marked as refused and blocks nothing. A message that fails although the target
+    answers blocks later ones of its problem only; so do the ids of `backing_off`, which are not tried. Stops if a
+    newer leader than `epoch` was elected. Raises `Transient` or `ConfigError` if the target or the database is down or
+    rejects the credentials.
     """
     _enqueue(database, target, epoch, clock(), group_wait)
     result = DeliveryResult()
