@@ -37,7 +37,9 @@ class Answer:
     says: str
 
 
-def preview(database: Database, problem: Problem, targets: Sequence[Target], now: datetime) -> Iterator[Preview]:
+def preview_notifications(
+    database: Database, problem: Problem, targets: Sequence[Target], now: datetime
+) -> Iterator[Preview]:
     """Return what each target would get about an episode of a problem, as it is now. Sends nothing."""
     reason = silenced(database, problem, now)
     for target in targets:

@@ -40,9 +40,10 @@ def command(as_json: bool, changed: bool, config: Path | None) -> None:
         fields = ("name", "value", "origin", "description")
         say_json([{field: getattr(entry, field) for field in fields} for entry in shown])
         return
-    sections = list(dict.fromkeys(entry.name.rpartition(".")[0] for entry in shown))
+    # Each section stands once; settings outside of sections come first, as TOML demands.
+    sections = ["", *dict.fromkeys(entry.name.rpartition(".")[0] for entry in shown)]
     section = ""
-    for entry in sorted(shown, key=lambda entry: sections.index(entry.name.rpartition(".")[0])):  # each stands once
+    for entry in sorted(shown, key=lambda entry: sections.index(entry.name.rpartition(".")[0])):
         above, _, name = entry.name.rpartition(".")
         if above != section:
             say(*([""] if section else []), f"[{above}]")

@@ -107,13 +107,13 @@ def preview_problem(problem_id: str, names: tuple[str, ...], as_json: bool, conf
       ragtide notify preview 3f2a
       ragtide notify preview 3f2a --target webhook:pager --json | jq '.[0].content.event.data'
     """
-    from ragtide.drift.notify import preview
+    from ragtide.drift.notify import preview_notifications
     from ragtide.stream.cli.notify_render import describe_preview
 
     with open_database(config) as (settings, database):
         targets = _targets(settings, names)
         problem = episodes_of(database, problem_id)[0]
-        found = list(preview(database, problem, targets, datetime.now(UTC)))
+        found = list(preview_notifications(database, problem, targets, datetime.now(UTC)))
         for other in OTHER_PREVIEWS:
             found += other(settings, database, problem)
     if as_json:
