@@ -5,7 +5,6 @@ from ragtide.drift.notify.alertmanager import AlertmanagerJob
 from ragtide.drift.notify.alertmanager_target import Holding
 from ragtide.drift.notify.delivery import DeliveryJob
 from ragtide.drift.notify.outbox import Backlog
-from ragtide.drift.notify.silences import ProblemSilence, load_silences
 
 __all__ = [
     "AlertContext",
@@ -13,6 +12,4 @@ __all__ = [
     "Backlog",
     "DeliveryJob",
     "Holding",
-    "ProblemSilence",
-    "load_silences",
 ]

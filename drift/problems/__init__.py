@@ -37,6 +37,7 @@ from ragtide.drift.problems.report import (
     report_detections,
     transitions_for,
 )
+from ragtide.drift.problems.silences import ProblemSilence, load_silences
 from ragtide.drift.problems.store import UNRESOLVED, fold_events, last_episode, load_events, load_problems
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "OperatorAction",
     "Problem",
     "ProblemKey",
+    "ProblemSilence",
     "Raiser",
     "State",
     "accept",
@@ -73,6 +75,7 @@ __all__ = [
     "last_episode",
     "load_events",
     "load_problems",
+    "load_silences",
     "open_detections",
     "parents",
     "problem_history",
