@@ -40,8 +40,8 @@ def title_of(problem: Problem, kind: str) -> str:
     app = cut(one_line(problem.app), _LONGEST_APP) or "ragtide"
     moved = figures(problem, kind)
     if not moved or not problem.app:
-        said = one_line(problem.description).removeprefix(scope_label(problem.app, problem.environment, problem.model))
-        return cut(f"{app}: {said.lstrip(': ') or _SUBJECTS.get(kind, problem.type)}", LONGEST_TITLE)
+        said = _without_scope(one_line(problem.description), one_line(problem.app))
+        return cut(f"{app}: {said or _SUBJECTS.get(kind, problem.type)}", LONGEST_TITLE)
     tail = f" {moved}"
     room = LONGEST_TITLE - len(f"{app}: ") - len(tail)
     return f"{app}: {cut(_subject(problem, kind), room)}{tail}"
@@ -80,6 +80,12 @@ def figures(problem: Problem, kind: str) -> str:
     return " → ".join(said) if found.value is not None else ""
 
 
+def _without_scope(description: str, app: str) -> str:
+    """Leave out application, environment and model, with which descriptions begin."""
+    scope, colon, said = description.partition(": ")
+    return said if colon and app and (scope == app or scope.startswith(f"{app} (")) else description
+
+
 def _measured(problem: Problem) -> str:
     found = problem.evidence
     kind = next(iter(problem.active_kinds or problem.kinds), "")
@@ -92,8 +98,9 @@ def _measured(problem: Problem) -> str:
 
 
 def _subject(problem: Problem, kind: str) -> str:
-    evaluator, _, key = problem.metric.partition(".")
-    metric = evaluator if evaluator == key else problem.metric
+    name = one_line(problem.metric)
+    evaluator, _, key = name.partition(".")
+    metric = evaluator if evaluator == key else name
     if not metric:
         return _SUBJECTS.get(kind, problem.type.replace("_", " "))
     said = _SHARES[kind].format(metric=metric, evaluator=evaluator) if kind in _SHARES else metric

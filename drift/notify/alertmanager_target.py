@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 _BATCH = 500  # alerts of one request: about half a megabyte
 _LIFETIME = 3  # an alert ends by itself after so many intervals without a post
 _MAX_REFUSED = 20  # of one round; if more are refused, not their content is at fault
+_REFUSED_FOR = timedelta(hours=1)  # then it is posted again, even if its content is the same
 _SILENCES_EVERY = timedelta(seconds=15)
 _ENDS_FOR = timedelta(hours=1)  # an end is posted again within so long, if Alertmanager was started anew
 _TICK = timedelta(seconds=1)  # the clock in Alertmanager's answers has whole seconds
@@ -68,6 +69,14 @@ class _Held:
     may_be_known: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """An alert that was refused for its content."""
+
+    alert: Alert
+    at: datetime
+
+
 class _Superseded(Exception):
     """A newer leader was elected."""
 
@@ -94,7 +103,7 @@ class AlertmanagerTarget:
         self._wanted: WantedAlerts | None = None  # the last that was compared with what is held
         self._held: dict[str, _Held] = {}  # by fingerprint, as the next two
         self._ended: dict[str, PostedAlert] = {}  # its end was accepted not long ago
-        self._refused: dict[str, Alert] = {}
+        self._refused: dict[str, _Refusal] = {}
         self._ahead = timedelta()  # of Alertmanager's clock
         self._process_start: datetime | None = None  # Alertmanager's
         self._status_at: datetime | None = None
@@ -146,25 +155,27 @@ class AlertmanagerTarget:
         fires = {one.posted.alert.problem_id for one in self._held.values() if one.posted.ended_at is None}
         going_on = (alert for problem_id, alert in wanted.explained.items() if problem_id in fires)
         firing = {alert.fingerprint: alert for alert in chain(wanted.firing.values(), going_on)}
-        new = [alert for fingerprint, alert in firing.items() if self._begins(fingerprint, alert)]
+        new = [alert for fingerprint, alert in firing.items() if self._begins(fingerprint, alert, now)]
         store_posted(self._database, self.url, map(PostedAlert, new), term)
         for alert in new:
             self._held[alert.fingerprint] = _Held(PostedAlert(alert), may_be_known=False)
+            self._refused.pop(alert.fingerprint, None)
             self._ended.pop(alert.fingerprint, None)
         over = [held for fingerprint, held in self._held.items() if fingerprint not in firing]
         for held in over:
             if held.posted.ended_at is None:
                 self._end(held, wanted.resolved.get(held.posted.alert.problem_id), now)
         self._store_ended([held for held in over if not held.may_be_known], now, term)
-        self._refused = {one: alert for one, alert in self._refused.items() if one in firing}
+        self._refused = {one: refusal for one, refusal in self._refused.items() if one in firing}
         self._wanted = wanted
 
-    def _begins(self, fingerprint: str, alert: Alert) -> bool:
+    def _begins(self, fingerprint: str, alert: Alert, now: datetime) -> bool:
         """Whether the alert is new here; one that fires already gets the newest annotations, and keeps its start."""
         held = self._held.get(fingerprint)
         if held is None:
-            refused = self._refused.get(fingerprint)
-            return refused is None or refused.annotations != alert.annotations
+            refusal = self._refused.get(fingerprint)
+            is_same = refusal is not None and refusal.alert.annotations == alert.annotations
+            return refusal is None or not is_same or now - refusal.at >= _REFUSED_FOR
         if held.posted.alert.annotations != alert.annotations:
             held.posted = replace(held.posted, alert=replace(alert, starts_at=held.posted.alert.starts_at))
         if held.posted.ended_at is not None:  # it came back before its end was accepted
@@ -190,7 +201,9 @@ class AlertmanagerTarget:
         for batch in _batches(list(chain(ends, begins, again)), _BATCH):
             result += self._post(batch, term, now)
             if result.refused > _MAX_REFUSED:
-                raise Refused(f"{self.name} refused {result.refused} alerts; column why of alerts_posted says why")
+                raise Refused(
+                    f"{self.name} refused {result.refused} alerts; column why of alerts_posted has its reason"
+                )
         return result
 
     def _post(self, batch: Sequence[_Held], term: Term, now: datetime) -> PostResult:
@@ -211,7 +224,7 @@ class AlertmanagerTarget:
             raise
         except Refused as error:
             if len(batch) == 1:
-                return self._refuse(batch[0], str(error), term)
+                return self._refuse(batch[0], str(error), term, now)
             half = len(batch) // 2
             first = self._post(batch[:half], term, now)
             if first.refused > _MAX_REFUSED:
@@ -239,12 +252,12 @@ class AlertmanagerTarget:
             del self._held[one.fingerprint]
             self._ended[one.fingerprint] = one
 
-    def _refuse(self, held: _Held, why: str, term: Term) -> PostResult:
+    def _refuse(self, held: _Held, why: str, term: Term, now: datetime) -> PostResult:
         alert = held.posted.alert
-        logger.error("alert of problem %s will not be posted again: %s", alert.problem_id, why)
+        logger.error("alert of problem %s was refused: %s", alert.problem_id, why)
         store_posted(self._database, self.url, [replace(held.posted, state="refused", why=why)], term)
         del self._held[alert.fingerprint]
-        self._refused[alert.fingerprint] = alert
+        self._refused[alert.fingerprint] = _Refusal(alert, now)
         return PostResult(refused=1)
 
     def _notice_restart(self, now: datetime) -> None:

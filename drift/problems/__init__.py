@@ -38,6 +38,7 @@ from ragtide.drift.problems.report import (
     report_detections,
     transitions_for,
 )
+from ragtide.drift.problems.silences import ProblemSilence, load_silences
 from ragtide.drift.problems.store import (
     UNRESOLVED,
     fold_events,
@@ -67,6 +68,7 @@ __all__ = [
     "OperatorAction",
     "Problem",
     "ProblemKey",
+    "ProblemSilence",
     "Raiser",
     "State",
     "accept",
@@ -86,6 +88,7 @@ __all__ = [
     "load_events",
     "load_problems",
     "load_recent_problems",
+    "load_silences",
     "open_detections",
     "parents",
     "problem_history",

@@ -11,7 +11,7 @@ from ragtide.stream.cli.completion import problem_ids
 from ragtide.stream.cli.names import check_names
 from ragtide.stream.cli.options import config_option
 from ragtide.stream.cli.problems_filter import ProblemFilter, filter_options
-from ragtide.stream.cli.problems_lookup import episodes_of, open_database, warn_of_stopped_jobs
+from ragtide.stream.cli.problems_lookup import current_silences, episodes_of, open_database, warn_of_stopped_jobs
 from ragtide.stream.terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ def list_problems(
         check_names(
             "--standard", [standard.casefold()] if standard else [], standards, lambda: map(str.casefold, STANDARDS)
         )
+        silences = current_silences(database)
         if not as_json:
             warn_of_stopped_jobs(database, settings.jobs.live_after_s)
     matching = [
@@ -104,11 +105,11 @@ def list_problems(
     # An open symptom belongs to its parent, though that has resolved.
     listed = groups.unfold(found) if with_symptoms else groups.fold(found, matching)
     if as_json:
-        say_json(as_objects(listed, groups, _trace_link(settings)))
+        say_json(as_objects(listed, groups, _trace_link(settings), silences))
     elif not listed:
         say("no problems")
     else:
-        show_table(listed, groups)
+        show_table(listed, groups, silences)
 
 
 @command.command("show")
@@ -146,8 +147,9 @@ def show_problem(problem_id: str, as_json: bool, verbose: bool, config: Path | N
         found = episodes_of(database, problem_id)
         known = load_problems(database, states=get_args(State), every_episode=True)
         groups = group([one for one in known if one.app in ("", found[0].app)], server_time(database))
+        silences = current_silences(database, {found[0].problem_id})
         if as_json:
-            say_json(as_objects(found, groups, _trace_link(settings)))
+            say_json(as_objects(found, groups, _trace_link(settings), silences))
             return
         metrics = metrics_by_name(with_encoder_thresholds(registry.load(), settings.evaluators))
         figure = chart_series(found[0], metrics.get(found[0].metric))
@@ -156,7 +158,7 @@ def show_problem(problem_id: str, as_json: bool, verbose: bool, config: Path | N
     chart_lines = [] if figure is None else chart(found[0], figure, points)
     newest, *earlier = found
     parts = [
-        describe_head(newest, groups),
+        describe_head(newest, groups, silences),
         describe_next_steps(newest),
         describe_examples(newest, _trace_link(settings)),
         chart_lines,

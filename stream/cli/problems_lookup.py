@@ -1,9 +1,9 @@
 """Look up problems: open the database, find problems by the start of an id or by filters."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -14,7 +14,7 @@ from ragtide.stream.cli.problems_filter import ProblemFilter
 from ragtide.stream.terminal import say
 
 if TYPE_CHECKING:
-    from ragtide.drift.problems import Problem
+    from ragtide.drift.problems import Problem, ProblemSilence
     from ragtide.sinks.clickhouse.database import Database
     from ragtide.stream.settings.loader import Settings
 
@@ -74,6 +74,13 @@ class Selection:
         known = load_problems(database, states=get_args(State))
         self.filter.check_names(database, known)
         return [one for one in known if self.filter.matches(one) and suits(one)]
+
+
+def current_silences(database: "Database", ids: Collection[str] = ()) -> "Mapping[str, Sequence[ProblemSilence]]":
+    """Silences of Alertmanager that hold now, by problem id; of these problems, or of all."""
+    from ragtide.drift.problems import load_silences
+
+    return load_silences(database, datetime.now(UTC), ids)
 
 
 def episodes_of(database: "Database", problem_id: str) -> "list[Problem]":

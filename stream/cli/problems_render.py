@@ -8,21 +8,24 @@ from typing import Any
 import msgspec
 
 from ragtide.drift.attributes import evidence_of
-from ragtide.drift.problems import EventRow, Groups, Problem, group_key
+from ragtide.drift.problems import EventRow, Groups, Problem, ProblemSilence, group_key
 from ragtide.stream.console import plain_console, table_of
 
 TraceLink = Callable[[str, str], str]  # from trace id and application; empty: there is no page
+Silences = Mapping[str, Sequence[ProblemSilence]]  # by problem id
+NO_SILENCES: Silences = {}
 _WIDTH = 1000  # of the table where it goes to a file or a pipe: nothing is folded there
 
 
-def show_table(problems: Sequence[Problem], groups: Groups) -> None:
+def show_table(problems: Sequence[Problem], groups: Groups, silences: Silences = NO_SILENCES) -> None:
     """Print a table of problems; one line each if the output is a file or a pipe."""
     console = plain_console()
     table = table_of("problem", "state", "severity", "type", "since (UTC)", "symptoms")
     table.add_column("what", overflow="fold")
     for problem in problems:
         since = _utc(problem.onset)
-        state = ", ".join((problem.state, *_operator_flags(problem)))
+        silenced = ("silenced",) if problem.problem_id in silences else ()
+        state = ", ".join((problem.state, *_operator_flags(problem), *silenced))
         number = len(groups.symptoms_of(problem))
         parent = groups.parent(problem)
         symptoms = f"of {parent.problem_id[:8]}" if parent else str(number or "")
@@ -31,8 +34,13 @@ def show_table(problems: Sequence[Problem], groups: Groups) -> None:
     console.print(table)
 
 
-def as_objects(problems: Sequence[Problem], groups: Groups, link: TraceLink) -> list[Any]:
-    """Problems as JSON objects. `parent` explains a symptom; `links` are those of the examples, in order."""
+def as_objects(
+    problems: Sequence[Problem], groups: Groups, link: TraceLink, silences: Silences = NO_SILENCES
+) -> list[Any]:
+    """Problems as JSON objects. `parent` explains a symptom; `links` are those of the examples, in order.
+
+    `silences` are those of Alertmanager that hold now.
+    """
     return [
         {
             **msgspec.to_builtins(problem),
@@ -40,17 +48,19 @@ def as_objects(problems: Sequence[Problem], groups: Groups, link: TraceLink) -> 
             "group": group_key(problem),
             "parent": parent.problem_id if (parent := groups.parent(problem)) else None,
             "symptoms": [one.problem_id for one in groups.symptoms_of(problem)],
+            "silences": msgspec.to_builtins(silences.get(problem.problem_id, ())),
         }
         for problem in problems
     ]
 
 
-def describe_head(problem: Problem, groups: Groups) -> list[str]:
+def describe_head(problem: Problem, groups: Groups, silences: Silences = NO_SILENCES) -> list[str]:
     """State, severity and what happened."""
     return [
         f"{problem.problem_id} episode {problem.episode}: {problem.state}, severity {problem.severity}",
         f"  {problem.description}",
         *([f"  {problem.explanation}"] if problem.explanation else []),
+        *(_silence_line(one) for one in silences.get(problem.problem_id, ())),
         *_group_lines(problem, groups),
     ]
 
@@ -109,6 +119,11 @@ def _figures(problem: Problem) -> str:
 def _times(times: Mapping[str, datetime | None]) -> str:
     said = ", ".join(f"{what} {_utc(at)}" for what, at in times.items() if at is not None)
     return f"{said} UTC" if said else ""
+
+
+def _silence_line(silence: ProblemSilence) -> str:
+    why = f": {silence.comment}" if silence.comment else ""
+    return f"  silenced in Alertmanager by {silence.created_by or 'unknown'} until {_utc(silence.ends_at)} UTC{why}"
 
 
 def _group_lines(problem: Problem, groups: Groups) -> list[str]:

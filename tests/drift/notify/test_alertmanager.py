@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ragtide.drift.notify.silences import load_silences
+from ragtide.drift.problems import load_silences
 from ragtide.evaluators.errors import Transient
 from ragtide.sinks.clickhouse.database import Database
 from tests.drift.notify.alert_scene import Scene
