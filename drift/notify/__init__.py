@@ -8,7 +8,7 @@ from ragtide.drift.notify.annotations import AnnotationChannel, AnnotationSender
 from ragtide.drift.notify.delivery import DeliveryJob, Target
 from ragtide.drift.notify.notification import SCHEMA_ID
 from ragtide.drift.notify.outbox import Backlog, Message, Unsent, known_targets, load_unsent
-from ragtide.drift.notify.preview import Answer, Preview, preview, send_sample
+from ragtide.drift.notify.previews import Preview, preview, send_sample
 from ragtide.drift.notify.state_topics import InsightTopic, ProblemTopic
 from ragtide.drift.notify.webhooks import WebhookChannel, WebhookSender
 
@@ -16,7 +16,6 @@ __all__ = [
     "SCHEMA_ID",
     "AnnotationChannel",
     "AnnotationSender",
-    "Answer",
     "Backlog",
     "DeliveryJob",
     "InsightTopic",

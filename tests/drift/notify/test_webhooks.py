@@ -98,7 +98,7 @@ def test_patterns_match_whole_hostile_names(site: Site) -> None:
 def test_what_becomes_severe_enough_later_is_opened_then(site: Site) -> None:
     lenient = OPENED._replace(severity="warning")
     site.happened(lenient)
-    hook = {"severities": ["critical"], "events": ["problem.opened", "problem.resolved"]}
+    hook: dict[str, Any] = {"severities": ["critical"], "events": ["problem.opened", "problem.resolved"]}
     assert site.run(**hook) == DeliveryResult()
     worse = lenient._replace(event_id="u2", event="updated", at=NOON + timedelta(minutes=5))
     site.happened(worse, worse._replace(event_id="u3", severity="critical", at=NOON + timedelta(minutes=10)))
@@ -133,7 +133,7 @@ def test_muted_problems_and_symptoms_wait_as_they_do_for_grafana(site: Site) -> 
 
 
 def test_insights_are_posted_to_those_who_ask_and_withdrawn(site: Site) -> None:
-    every = {"events": ["insight.found", "insight.withdrawn"]}
+    every: dict[str, Any] = {"events": ["insight.found", "insight.withdrawn"]}
     site.found(insight("i1"), insight("i2", app="another"))
     assert site.run() == DeliveryResult()
     assert site.run(**every, app=APP) == DeliveryResult(opened=1)
