@@ -12,7 +12,7 @@ from ragtide.drift.notify.annotations import AnnotationChannel, AnnotationSender
 from ragtide.drift.notify.delivery import DeliveryJob, Target
 from ragtide.drift.notify.notification import SCHEMA_ID
 from ragtide.drift.notify.outbox import Backlog, Message, Unsent, known_targets, load_unsent
-from ragtide.drift.notify.preview import Preview, preview_notifications, send_sample
+from ragtide.drift.notify.previews import Preview, preview_notifications, send_sample
 from ragtide.drift.notify.state_topics import InsightTopic, ProblemTopic
 from ragtide.drift.notify.webhooks import WebhookChannel, WebhookSender
 

@@ -1,10 +1,12 @@
 """`ragtide notify` upon the real engine, a receiver, the contract Grafana and the embedded broker."""
 
 import json
+import threading
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -13,7 +15,11 @@ from ragtide.drift.notify.delivery import deliver
 from ragtide.evaluators.errors import Transient
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.stream.cli import main
+from ragtide.stream.job_schedule import job_schedule
+from ragtide.stream.jobs_process import run_jobs
 from ragtide.stream.local.broker import EmbeddedBroker
+from ragtide.stream.settings.loader import load
+from ragtide.stream.telemetry.registry import Telemetry
 from tests.contracts.grafana_server import TOKEN, GrafanaServer, serving
 from tests.drift.notify.webhook_site import target, webhook
 from tests.infra.fresh_database import reached
@@ -142,3 +148,36 @@ def test_a_target_that_fails_says_why_and_the_others_are_tried(scene: Scene) -> 
 def _annotations(grafana: GrafanaServer) -> tuple[int, int]:
     """How many were made, and how many are left."""
     return len(grafana.made("POST", "/api/annotations")), len(grafana.state.annotations)
+
+
+def test_every_target_has_a_job_of_its_own(scene: Scene) -> None:
+    """So that one that hangs holds back no other."""
+    scene.add('[grafana]\nurl = "http://127.0.0.1:1"\ntoken = "x"\n[kafka]\nproblems_topic = "rag.problems"\n')
+    scene.hook("a")
+    scene.hook("b")
+    scene.file.write_text("\n".join(scene.sections))
+    settings = load(scene.file, {}).settings
+    names = [name for name, _, _ in job_schedule(settings, scene.site.database, Telemetry(), lambda: False)]
+    assert {"announce", "webhook:a", "webhook:b", "topic:rag.problems"} <= set(names)
+
+
+def test_jobs_that_hang_leave_a_thread_for_each_other_job() -> None:
+    hanging, ran, stop = threading.Barrier(13), threading.Event(), threading.Event()
+
+    class Runner:
+        def run(self, name: str, job: object) -> bool:
+            if name == "last":
+                ran.set()
+            else:
+                hanging.wait(30)
+            return True
+
+    jobs: list[Any] = [(f"webhook:{number}", 0.01, None) for number in range(12)]
+    running = threading.Thread(target=run_jobs, args=(Runner(), [*jobs, ("last", 0.05, None)], stop))
+    running.start()
+    try:
+        assert ran.wait(30)
+    finally:
+        hanging.abort()
+        stop.set()
+        running.join()
