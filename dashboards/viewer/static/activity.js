@@ -83,7 +83,7 @@ export class Activity {
     const about = [app, metric].filter(Boolean).join(' · ');
     return el('span', { class: kind, title: `${formatTime(at)}  ${about}: ${event.full ?? says}` },
       el('span', { class: `event-dot ${event.kind === 'opened' ? event.severity : event.kind.replace(' ', '-')}` }),
-      el('strong', {}, WORDS[event.kind]), words, about && el('span', { class: 'event-about' }, about),
+      el('strong', {}, WORDS[event.kind]), words, says === metric && about && el('span', { class: 'event-about' }, about),
       el('time', { dateTime: new Date(at).toISOString() }, fromNow(at)));
   }
 }

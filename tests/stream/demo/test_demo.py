@@ -129,6 +129,8 @@ def test_an_injected_regression_is_found_and_resolved_and_nothing_is_raised_befo
     lines = [line for line in said.splitlines() if re.match(r"\d\d:\d\d ", line)]
     events = [line[6:] for line in lines if "traces/s" not in line and line[6:] != "no window is judged yet"]
 
+    assert re.search(r"^Dashboards: http://127\.0\.0\.1:\d+/$", said, re.MULTILINE), said
+
     # Before the fault not one problem; in the end one, with the other metrics that the fault moves as its symptoms. The
     # fast lane may announce a symptom before the model lane has judged the retrieval.
     assert events[0].startswith("fault on: wrong_chunks"), said

@@ -68,6 +68,13 @@ def drawn(shown: View) -> str:
     return console.export_text()
 
 
+def test_the_screen_names_the_address_of_the_dashboards() -> None:
+    address = "http://127.0.0.1:8080/"
+    for shown in (view(dashboards=address), view(elapsed_s=None, snapshot=None, dashboards=address)):
+        assert f"dashboards: {address}" in drawn(shown)
+    assert "dashboards" not in drawn(view())
+
+
 def test_the_screen_shows_traffic_lag_means_with_coverage_and_problems() -> None:
     text = drawn(view(fault=Episode(WRONG_CHUNKS, 30, 75), problems=(PROBLEM,)))
     for part in (
