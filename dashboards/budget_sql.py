@@ -12,7 +12,8 @@ from ragtide.drift.windows import MetricRef, bin_bounds, count_out_of_bounds
 def budgets_left(tables: Tables, objectives: Sequence[Objective], metrics: Mapping[str, MetricRef]) -> str:
     """One row per application, environment and objective: `budget_left` (1: untouched, 0: spent) and its `records`.
 
-    As `ragtide.drift.checks.error_budget` computes it, over the objective's period that ends with the time range.
+    As `ragtide.drift.checks.error_budget` computes it, over the objective's period that ends with the time range, in
+    whole hours where one is closed.
     """
     parts = [_left(tables, one, other, metrics[one.metric]) for one, other in _effective(objectives, metrics)]
     nothing = "SELECT '' AS app, '' AS environment, '' AS objective, 0. AS budget_left, 0 AS records WHERE 0"
@@ -31,13 +32,13 @@ def _effective(
 
 def _left(tables: Tables, objective: Objective, others: Sequence[str], metric: MetricRef) -> str:
     bad = count_out_of_bounds(*bin_bounds(metric.scale, *objective.bounds(metric.metric)))
-    since = f"($__toTime - INTERVAL {objective.period_days} DAY)"
+    since = f"toStartOfHour($__toTime - INTERVAL {objective.period_days} DAY)"
     scope = FLEET if objective.app is None else f"{FLEET} AND app = {literal(objective.app)}"
     if others:
         scope += f" AND NOT has({array(map(literal, others), 'String')}, app)"
-    windows = tables.covering(among([objective.metric]), scope, since=since)
+    windows = tables.covering(among([objective.metric]), scope, since=since, whole_hours=True)
     return (
         f"SELECT app, environment, {literal(objective.name)} AS objective, "
         f"1 - sum({bad}) / sum(scored) / {1 - objective.target!r} AS budget_left, sum(scored) AS records "
-        f"{windows} AND scored > 0 GROUP BY app, environment"
+        f"{windows} WHERE scored > 0 GROUP BY app, environment"
     )

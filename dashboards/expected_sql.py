@@ -48,7 +48,7 @@ def _series(tables: Tables, span: str) -> str:
     """Per time and series: records `n`, `found` (their sum or how many count), the level and its variance."""
     windows = (
         "SELECT $__timeInterval(start) AS time, environment, model, min(start) AS at, "
-        f"sum(scored) AS n, sum(sum) AS total, sumMap(bins) AS bins {tables.sized(METRIC)} AND scored > 0 "
+        f"sum(scored) AS n, sum(sum) AS total, sumMap(bins) AS bins {tables.sized(METRIC)} WHERE scored > 0 "
         "GROUP BY time, environment, model"
     )
     place = f"((toUnixTimestamp(time) + {span} / 2) / 3600 - 0.5)"

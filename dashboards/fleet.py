@@ -72,7 +72,8 @@ def _linked(panel: stat.Panel) -> stat.Panel:
 def _applications(queries: Fleet) -> table.Panel:
     says = "Applications by health, the worst first; a row leads to its application. Within limits: the share of its "
     says += "metrics whose rule the time range keeps. Coverage: scored of applicable records. Budget left: the lowest "
-    says += "of its error budgets. Traces: the number that the figures of the row rest on. No traffic: it sent traces "
+    says += "of its error budgets. These three look at whole hours of long ranges. Traces: the number that the figures "
+    says += "of the row rest on. No traffic: it sent traces "
     says += "in the last 7 days, but none in the time range. An empty cell means no data: nothing was recorded."
     units = dict.fromkeys(("errors", "within limits", "coverage", "budget left"), "percentunit")
     units |= {"traces per minute": "short", "latency p95": "s", "cost per hour": "currencyUSD", "traces": "short"}

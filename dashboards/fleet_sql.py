@@ -21,7 +21,6 @@ _APPLICATIONS = 500
 _TIMELINES = 40
 # Of every application and of the system itself; the run is live or that of the problems' windows.
 OPEN = f"state = 'open' AND opened_at <= $__toTime AND (environment = '' OR {in_variable('environment')})"
-_MINUTES = "(greatest(dateDiff('second', $__fromTime, least($__toTime, now())), 60) / 60)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Fleet:
 
     def applications(self) -> str:
         """One row per application and environment, the worst first; also those that only have problems."""
-        parts = [self._known(), self._traffic(), self._latency(), self._cost(), self._problems(), self._left()]
+        parts = [self._known(), self._operations(), self._latency(), self._problems(), self._left()]
         if self.rule_lines:
             parts.append(self._quality())
         figures = " UNION ALL ".join(
@@ -75,37 +74,38 @@ class Fleet:
             f"AND start >= $__toTime - INTERVAL {_KNOWN_DAYS} DAY AND start <= $__toTime GROUP BY app, environment"
         )
 
-    def _traffic(self) -> str:
-        return (
-            "SELECT app, environment, arrayJoin([('traces', toFloat64(sum(seen_n))), "
-            f"('per_minute', sum(seen_n) / {_MINUTES}), ('errors', sum(total) / nullIf(sum(scored_n), 0))]) AS figure "
-            f"FROM ({self._seen()}) GROUP BY app, environment"
+    def _operations(self) -> str:
+        """Traffic, errors and cost, in one reading of their windows."""
+        traffic, cost = f"metric = '{TRAFFIC}'", f"metric = '{COST}'"
+        seen = (  # `seen` is the same for each fingerprint, so it is not summed
+            "SELECT app, environment, metric, max(seen) AS seen_n, sum(sum) AS total, sum(scored) AS scored_n "
+            f"{self._windows(among([TRAFFIC, COST]))} "
+            "GROUP BY app, environment, metric, size_s, start, model, prompt_version"
         )
-
-    def _seen(self) -> str:
-        """Traces seen per window: `seen` is the same for each fingerprint, so it is not summed."""
+        minutes = self._minutes()
+        per_hour = f"if(sumIf(scored_n, {cost}) = 0, NULL, sumIf(total, {cost}) * 60 / {minutes})"
         return (
-            "SELECT app, environment, max(seen) AS seen_n, sum(sum) AS total, sum(scored) AS scored_n "
-            f"{self.tables.covering(among([TRAFFIC]), FLEET)} "
-            "GROUP BY app, environment, size_s, start, model, prompt_version"
+            f"SELECT app, environment, arrayJoin([('traces', toFloat64(sumIf(seen_n, {traffic}))), "
+            f"('per_minute', sumIf(seen_n, {traffic}) / {minutes}), ('cost', {per_hour}), "
+            f"('errors', sumIf(total, {traffic}) / nullIf(sumIf(scored_n, {traffic}), 0))]) AS figure "
+            f"FROM ({seen}) GROUP BY app, environment"
         )
 
     def _latency(self) -> str:
-        merged = (
-            f"SELECT app, environment, sumMap(bins) AS merged {self.tables.covering(among([LATENCY]), FLEET)} "
-            "GROUP BY app, environment"
-        )
-        bins = f"SELECT app, environment, arrayJoin(mapKeys(merged)) AS bin, merged[bin] AS n FROM ({merged})"
+        merged = f"SELECT app, environment, sumMap(bins) AS merged {self._windows(among([LATENCY]))}"
+        p95 = "arrayReduce('quantileExactWeighted(0.95)', mapKeys(merged), mapValues(merged)) AS bin"
         return (
-            f"SELECT app, environment, ('latency', toNullable(quantileExactWeighted(0.95)({LOG_MIDDLE}, n))) AS figure "
-            f"FROM ({bins}) GROUP BY app, environment"
+            f"SELECT app, environment, ('latency', toNullable({LOG_MIDDLE})) AS figure FROM (SELECT app, environment, "
+            f"{p95} FROM ({merged} GROUP BY app, environment) WHERE notEmpty(merged))"
         )
 
-    def _cost(self) -> str:
-        return (
-            f"SELECT app, environment, ('cost', sum(sum) * 60 / {_MINUTES}) AS figure "
-            f"{self.tables.covering(among([COST]), FLEET)} AND scored > 0 GROUP BY app, environment"
-        )
+    def _windows(self, metric: str, *, whole_hours: bool = False) -> str:
+        since, closed = self.tables.rounded_start(), among(self.tables.present[:1])
+        return self.tables.covering(metric, FLEET, since=since, closed=closed, whole_hours=whole_hours)
+
+    def _minutes(self) -> str:
+        end = "toUnixTimestamp(least($__toTime, now()))"
+        return f"(greatest({end} - toUnixTimestamp({self.tables.rounded_start()}), 60) / 60)"
 
     def _problems(self) -> str:
         counted = ", ".join(
@@ -124,18 +124,40 @@ class Fleet:
         )
 
     def _quality(self) -> str:
-        judge = Judge(self.rule_lines)
-        by_metric = (
-            "SELECT app, environment, metric, sum(level_n) / nullIf(sum(told_n), 0) AS mean, "
-            "sum(bad_n) / sum(scored) AS bad_share, sum(scored) AS scored_n, sum(applicable) AS applicable_n "
-            f"{judge.windows(self.tables.covering(among(judge.names), FLEET))} WHERE scored > 0 "
-            "GROUP BY app, environment, metric HAVING isNotNull(mean)"
-        )
+        """Metrics within their limits; bins are read only of those whose records are judged."""
+        of_means = [each for each in self.rule_lines if each.limit is None]
+        of_records = [each for each in self.rule_lines if each.limit is not None]
+        parts = []
+        if of_means:
+            judge = Judge(of_means)
+            told = "nullIf(sum(if(own, scored * isNotNull(value), scored)), 0)"
+            level = f"sum(if(own, ifNull(value, 0) * scored, sum)) / {told}"
+            parts.append(
+                self._judged(
+                    judge,
+                    f"{level} AS mean, 0. AS bad_share",
+                    f"FROM (SELECT *, {judge.own} AS own {self._windows(among(judge.names), whole_hours=True)})",
+                )
+            )
+        if of_records:
+            judge = Judge(of_records)
+            shares = "sum(level_n) / nullIf(sum(told_n), 0) AS mean, sum(bad_n) / sum(scored) AS bad_share"
+            parts.append(
+                self._judged(judge, shares, judge.windows(self._windows(among(judge.names), whole_hours=True)))
+            )
         return (
-            f"SELECT app, environment, arrayJoin([('quality', toNullable(avg({judge.passes('mean', 'bad_share')}))), "
+            "SELECT app, environment, arrayJoin([('quality', toNullable(avg(passes))), "
             "('watched', toFloat64(count())), ('coverage', sum(scored_n) / sum(applicable_n))]) AS figure "
-            f"FROM ({by_metric}) GROUP BY app, environment"
+            f"FROM ({' UNION ALL '.join(parts)}) GROUP BY app, environment"
         )
+
+    def _judged(self, judge: Judge, shares: str, windows: str) -> str:
+        by_metric = (
+            f"SELECT app, environment, metric, {shares}, sum(scored) AS scored_n, sum(applicable) AS applicable_n "
+            f"{windows} WHERE scored > 0 GROUP BY app, environment, metric HAVING isNotNull(mean)"
+        )
+        passes = judge.passes("mean", "bad_share")
+        return f"SELECT app, environment, {passes} AS passes, scored_n, applicable_n FROM ({by_metric})"
 
     def health(self) -> str:
         """A series per application and environment: the numbers of `HEALTH` over time, of the worst applications."""
@@ -194,12 +216,16 @@ class Fleet:
 
     def traces_per_minute(self) -> str:
         """Traces per minute of all applications."""
-        return f"SELECT sum(seen_n) / {_MINUTES} AS traces FROM ({self._seen()}) HAVING count() > 0"
+        seen = (
+            f"SELECT max(seen) AS seen_n {self._windows(among([TRAFFIC]))} "
+            "GROUP BY app, environment, size_s, start, model, prompt_version"
+        )
+        return f"SELECT sum(seen_n) / {self._minutes()} AS traces FROM ({seen}) HAVING count() > 0"
 
     def cost_per_hour(self) -> str:
         """Recorded cost per hour of all applications."""
-        windows = self.tables.covering(among([COST]), FLEET)
-        return f"SELECT if(sum(scored) = 0, NULL, sum(sum) * 60 / {_MINUTES}) AS cost {windows}"
+        cost = f"if(sum(scored) = 0, NULL, sum(sum) * 60 / {self._minutes()})"
+        return f"SELECT {cost} AS cost {self._windows(among([COST]))}"
 
     def lowest_budget(self) -> str:
         """The smallest share of an error budget that is left."""
@@ -209,7 +235,7 @@ class Fleet:
     def coverage(self) -> str:
         """Share of applicable records that were scored, over every watched metric of every application."""
         names = among([each.metric for each in self.rule_lines] or [TRAFFIC])
-        return f"SELECT sum(scored) / nullIf(sum(applicable), 0) AS coverage {self.tables.covering(names, FLEET)}"
+        return f"SELECT sum(scored) / nullIf(sum(applicable), 0) AS coverage {self._windows(names, whole_hours=True)}"
 
     def insights(self, trace_link: str) -> str:
         """Insights of every application whose period overlaps the time range, newest first."""

@@ -181,7 +181,7 @@ class OneMetric:
         size = next((size for size in sorted(self.tables.sizes_s) if size >= 3600), min(self.tables.sizes_s))
         before = (
             f"SELECT sumMap(bins) AS merged, 0 AS is_now FROM {self.tables.name('windows')} FINAL "
-            f"WHERE {HERE} AND {METRIC} AND {TOTAL} AND size_s = {size} AND {since} AND {until}"
+            f"PREWHERE {HERE} AND {METRIC} AND {TOTAL} AND size_s = {size} AND {since} AND {until}"
         )
         now = f"SELECT sumMap(bins) AS merged, 1 AS is_now {self.tables.covering(METRIC)}"
         bins = (

@@ -26,7 +26,12 @@ TOTAL = "segment = ''"
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Database of the tables, sizes of windows, and metrics of which every application has windows."""
+    """Database of the tables, sizes of windows, and metrics of which every application has windows.
+
+    Windows are read by conditions on the columns of their sorting key alone, in PREWHERE: so ClickHouse reads the other
+    columns of the chosen rows only, in spite of FINAL. Conditions on other columns follow in WHERE: they must see the
+    newest state of each window.
+    """
 
     database: str = "ragtide"
     sizes_s: Sequence[int] = (60, 3600, 86400)
@@ -68,21 +73,32 @@ class Tables:
     def sized(self, metric: str, scope: str = HERE, segment: str = TOTAL) -> str:
         """FROM and WHERE: windows of the size that suits the range; metric, scope and segment are conditions."""
         chosen = f"{scope} AND {metric} AND $__timeFilter(start) AND {segment}"
-        return f"FROM {self.name('windows')} FINAL WHERE {chosen} AND size_s = {self.size()}"
+        return f"FROM {self.name('windows')} FINAL PREWHERE {chosen} AND size_s = {self.size()}"
 
     def whole_range(self, metrics: Iterable[str]) -> str:
         """FROM and WHERE: windows of the chosen application that cover the time range once, see `covering`."""
         return self.covering(among(metrics))
 
-    def covering(self, metric: str, scope: str = HERE, segment: str = TOTAL, since: str = "$__fromTime") -> str:
+    def covering(
+        self,
+        metric: str,
+        scope: str = HERE,
+        segment: str = TOTAL,
+        since: str = "$__fromTime",
+        closed: str = "",
+        whole_hours: bool = False,
+    ) -> str:
         """FROM and WHERE: windows that cover the time range once, whatever size is chosen.
 
         Closed windows of the largest size inside the range, and smaller ones at both ends: a figure of the range does
-        not change with the size. Metric, scope and segment are conditions; `since` is the start of the range.
+        not change with the size. Metric, scope and segment are conditions; `since` is the start of the range. `closed`
+        is the condition on the metric whose windows tell which larger ones are closed, in place of `metric`: a query
+        that asks for several sets of metrics then finds that out once. With `whole_hours` the windows below an hour
+        after the last closed hour are left out, unless the range is short or no hour in it is closed.
         """
-        within = f"{scope} AND {metric} AND start >= {since} AND start <= $__toTime AND {segment}"
-        source = f"FROM {self.name('windows')} FINAL WHERE {within}"
-        newest = f"FROM {self.name('windows')} WHERE {within}"
+        within = f"start >= {since} AND start <= $__toTime AND {segment}"
+        source = f"FROM {self.name('windows')} FINAL PREWHERE {scope} AND {metric} AND {within}"
+        newest = f"FROM {self.name('windows')} PREWHERE {scope} AND {closed or metric} AND {within}"
         smallest, *larger = sorted(self.sizes_s)
         parts, covered = [], ""
         for size in reversed(larger):
@@ -92,11 +108,23 @@ class Tables:
             inside = f"toUnixTimestamp(start) >= {first} AND toUnixTimestamp(start) < {until}"
             parts.append(f"(size_s = {size}{covered} AND {inside})")
             covered += f" AND NOT ({inside})"
+            if whole_hours and size == 3600:
+                covered += (
+                    f" AND (toUnixTimestamp($__toTime) - toUnixTimestamp({since}) < {6 * size} OR {until} <= {size})"
+                )
         return f"{source} AND ({' OR '.join([*parts, f'(size_s = {smallest}{covered})'])})"
 
     def size(self) -> str:
         """The window size: the chosen one, else the largest that is not longer than a point of the graph."""
         return f"if({number('resolution')} > 0, {number('resolution')}, {self.size_within('$__interval_s')})"
+
+    def rounded_start(self) -> str:
+        """The start of the time range, of long ones back to a whole hour: no minutes are read at their start."""
+        size = max((size for size in self.sizes_s if size <= 3600), default=min(self.sizes_s))
+        return (
+            f"if(toUnixTimestamp($__toTime) - toUnixTimestamp($__fromTime) >= {6 * size}, "
+            f"toDateTime(intDiv(toUnixTimestamp($__fromTime), {size}) * {size}), $__fromTime)"
+        )
 
     def size_within(self, seconds: str) -> str:
         """The largest window size that is not longer than these seconds; the smallest if none is."""

@@ -39,5 +39,5 @@ def by_class(tables: Tables, names: Mapping[str, str], per: Sequence[str]) -> st
     order = ", ".join(f"`of {name}` DESC" for name in names.values())
     return (
         f"SELECT segment_value AS `{'/'.join(per)}`, {each} {tables.windows(names, '/'.join(per))} "
-        f"AND isNotNull(value) GROUP BY segment_value ORDER BY {order}, segment_value LIMIT 1000"
+        f"WHERE isNotNull(value) GROUP BY segment_value ORDER BY {order}, segment_value LIMIT 1000"
     )

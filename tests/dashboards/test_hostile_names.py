@@ -19,7 +19,8 @@ from ragtide.sinks.rows import TextRow
 from ragtide.stream.labels.rows import LabelRow
 from tests.dashboards.lint import defaults, queries, references
 from tests.dashboards.macros import FORMATS, VARIABLE, Choice, expanded, interpolate
-from tests.dashboards.sample_details import METRIC
+from tests.dashboards.sample_details import METRIC, score, verdict
+from tests.dashboards.sample_details import expected as expected_level
 from tests.dashboards.sample_rows import NOON, REGISTRY, asked, asked_again, event, flip, insight, window
 from tests.drift.world import World, score_row, text_row, trace_row
 from tests.infra.fresh_database import fresh_database
@@ -61,19 +62,23 @@ def stored(name: str) -> Iterator[tuple[str, Any]]:
             for run in ("live", name):
                 values = [0.25, 0.75]
                 windows.append(window(f"{evaluator.id}.{metric.key}", NOON, values, run_id=run, **dimensions))
+    windows.append(window(METRIC, NOON, [0.25], segment="tenant", segment_value=name, **dimensions))
     yield "windows", windows
+    yield "scores", [score(1, "groundedness", {"groundedness": 0.25}, trace_id=name, **dimensions)]
+    yield "verdicts", [verdict(1, 1, segment="tenant", segment_value=name, **dimensions)]
+    yield "expected_levels", [expected_level(**dimensions)]
     standards = (name,)
     opened = event(name, "1", "opened", 1, NOON, standards=standards, examples=(name,), **dimensions)
     yield "problem_events", [opened]
     yield "insights", [insight()._replace(insight_id=name, app=name, environment=name, examples=(name,))]
     for run in ("live", name):
         evidence = json.dumps([{"field": "answer", "start": 0, "end": 1, "kind": "odd"}])
-        score = score_row(
+        made = score_row(
             NOON, name, {"groundedness": 0.5}, evaluator="groundedness", run_id=run, evidence=evidence, app=name
         )
-        score = score._replace(environment=name, model=name, prompt_version=name, version=1)
-        yield "scores", [score]
-        yield "traces", [trace_row(score)]
+        made = made._replace(environment=name, model=name, prompt_version=name, version=1)
+        yield "scores", [made]
+        yield "traces", [trace_row(made)]
         yield (
             "trace_texts",
             [TextRow(run, name, name, NOON, name, 1, "why?", "so", [name], ["c"], ["r"], "", "{}", "{}")],
@@ -154,8 +159,11 @@ def answers(
     return shown
 
 
-OF_EVERY_NAME = {"problems": ("variable", "table Notifications", "state-timeline")}  # this shortens the name
-UNNAMED = ("value", "time", "timeEnd", "trace_link", "stored at", "lasted")
+OF_EVERY_NAME = {
+    "fleet": ("table", "state-timeline", "stat", "variable"),
+    "problems": ("variable", "table Notifications", "state-timeline"),  # this shortens the name
+}
+UNNAMED = ("value", "time", "timeEnd", "trace_link", "stored at", "lasted", "link", "environment_value")
 
 
 def linked_trace(link: str) -> list[dict[str, Any]]:
@@ -176,7 +184,7 @@ def documents(database: Database) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def expected(database: Database, documents: dict[str, Any]) -> dict[str, str]:
+def wanted(database: Database, documents: dict[str, Any]) -> dict[str, str]:
     found = answers(database, documents, "live", PLAIN, everything)
     assert sum(rows != "[]" for rows in found.values()) > len(found) / 2
     return found
@@ -185,11 +193,11 @@ def expected(database: Database, documents: dict[str, Any]) -> dict[str, str]:
 @pytest.mark.clickhouse
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_every_panel_shows_a_hostile_name_its_own_rows_only(
-    database: Database, documents: dict[str, Any], expected: dict[str, str], kind: str
+    database: Database, documents: dict[str, Any], wanted: dict[str, str], kind: str
 ) -> None:
     name = named(kind, database)
     found = answers(database, documents, "live", name, everything if kind in WHOLE else shapes)
-    assert {where: (rows, expected[where]) for where, rows in found.items() if rows != expected[where]} == {}
+    assert {where: (rows, wanted[where]) for where, rows in found.items() if rows != wanted[where]} == {}
 
 
 @pytest.mark.clickhouse
