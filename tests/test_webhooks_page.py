@@ -46,12 +46,12 @@ def test_every_setting_and_event_is_explained() -> None:
 def test_its_code_verifies_a_message_and_refuses_others() -> None:
     code: dict[str, Any] = {}
     exec(blocks("python")[0], code)
-    endpoint = {"secret": SecretStr("a key of 16 bytes or more"), "previous_secret": SecretStr(SECRET)}
+    new, old = SecretStr("a key of 16 bytes or more"), SecretStr(SECRET)
     with receiving() as receiver:
-        hook = WebhookEndpoint(url=SecretStr(receiver.url), **endpoint)
+        hook = WebhookEndpoint(url=SecretStr(receiver.url), secret=new, previous_secret=old)
         WebhookClient(hook, "webhooks.pager", clock=lambda: NOW).post("m1", b'{"a": 1}')
         (call,) = receiver.calls
-    for secret in endpoint.values():
+    for secret in (new, old):
         assert code["verify"](call.headers, call.body, secret.get_secret_value(), NOW + 200)
     assert not code["verify"](call.headers, call.body, SECRET, NOW + 400)
     assert not code["verify"](call.headers, call.body + b" ", SECRET, NOW)
