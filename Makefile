@@ -24,7 +24,7 @@ AWAY_MINUTES ?=
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test bench chaos soak docs local models lint python java chromium clean constraints
+.PHONY: help demo check test bench chaos soak docs local models lint python java chromium alertmanager clean constraints
 
 help:
 	@sed -n '3,10s/^# \{0,3\}//p' Makefile
@@ -50,6 +50,13 @@ chromium:
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null && exit 0; \
 	  fi; \
 	  echo "Chromium is missing: the tests of the viewer open the dashboards in it. Debian: apt-get install chromium; Ubuntu: snap install chromium; macOS: brew install --cask chromium" >&2; exit 2
+
+alertmanager:
+	@command -v prometheus-alertmanager >/dev/null && command -v amtool >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "Installing prometheus-alertmanager" && \
+	    { apt-get -qq install -y --no-install-recommends prometheus-alertmanager || \
+	      { apt-get -qq update && apt-get -qq install -y --no-install-recommends prometheus-alertmanager; }; } >/dev/null; } || \
+	  { echo "Alertmanager is missing: the tests post alerts to it. Debian, Ubuntu: apt-get install prometheus-alertmanager; macOS: brew install alertmanager" >&2; exit 2; }
 
 $(BIN)/uv: | python
 	@echo "Creating $(VENV)"
@@ -88,13 +95,13 @@ lint: $(VENV)/.dev
 
 # What needs no broker, no database and no model: the loop while working.
 check: $(VENV)/.dev lint
-	$(BIN)/python -m pytest -n 3 -m "not (kafka or broker or clickhouse or models or gpu or onnx or chaos or browser)" $(TEST_ARGS)
+	$(BIN)/python -m pytest -n 3 -m "not (kafka or broker or clickhouse or models or gpu or onnx or chaos or browser or alertmanager)" $(TEST_ARGS)
 
 # Three workers keep two processors busy: half of the time tests wait. TEST_ARGS="-n 0" runs them one by one.
-test: java chromium $(VENV)/.dev deploy/kafka/libs lint
+test: java chromium alertmanager $(VENV)/.dev deploy/kafka/libs lint
 	$(BIN)/python -m pytest -n 3 $(TEST_ARGS)
 
-bench: java $(VENV)/.dev deploy/kafka/libs
+bench: java alertmanager $(VENV)/.dev deploy/kafka/libs
 	@for file in benchmarks/*.py benchmarks/*/__main__.py; do case $$file in */__init__.py) ;; *) echo "== $$file"; $(BIN)/python -m $$(echo $${file%.py} | tr / .) || exit 1 ;; esac; done
 
 chaos: java $(VENV)/.dev deploy/kafka/libs

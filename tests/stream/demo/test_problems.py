@@ -12,7 +12,7 @@ from ragtide.stream.demo.run import DemoOptions
 from tests.infra.fresh_database import fresh_database
 from tests.stream.demo.simulated import Played, play
 
-pytestmark = [pytest.mark.onnx, pytest.mark.clickhouse, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.onnx, pytest.mark.clickhouse, pytest.mark.timeout(900)]
 
 # `make demo` as it is, whose first fault is the first of the table, and each of the others with a seed of its own.
 DEMOS = ((None, None), *zip(list(FAULTS)[1:], range(1, len(FAULTS)), strict=True))

@@ -195,3 +195,17 @@ def test_what_to_do_comes_first_and_times_of_two_clocks_are_apart(site: Site) ->
     raw = [f"    {name}: {value}" for name, value in problem.attributes.items() if value not in (None, "", [], [""])]
     assert not set(raw[-3:]) & set(shown.splitlines())
     assert set(raw) <= set(site.run("show", problem.problem_id, "--verbose").output.splitlines())
+
+
+def test_a_silence_of_alertmanager_shows_with_who_and_until_when(site: Site) -> None:
+    site.sees("drift")
+    site.database.command(
+        "INSERT INTO alert_silences (url, problem_id, silence_id, created_by, comment, starts_at, ends_at, version) "
+        f"SELECT 'http://a', '{site.problem.problem_id}', 's' || toString(number), ['kim', 'ada'][number + 1], "
+        "'known', now64(3), now64(3) + if(number = 0, 3600, -1), 1 FROM numbers(2)"
+    )
+    assert "open, silenced" in site.run("list").output
+    assert "silenced in Alertmanager by kim until" in site.on("show")
+    assert "ada" not in site.on("show")  # it has ended
+    [shown] = json.loads(site.on("show", "--json"))
+    assert [one["created_by"] for one in shown["silences"]] == ["kim"]
