@@ -50,7 +50,7 @@ def trace(
     """Build the dashboard. `links` are URL templates of other tools by name."""
     ask = TraceQueries(tables, registry, rule_lines)
     says = "One trace: question, chunks and answer with evidence in colour, scores, versions, labels and problems."
-    view = frame(NAME, "Trace", says)
+    view = frame(NAME, "Trace", says).time("now-3h", "now")
     for variable in variables(tables)[:-1]:
         view = view.with_variable(variable)
     view = view.with_variable(
