@@ -18,6 +18,7 @@ from ragtide.drift.problems.inhibition import (
     same_direction,
 )
 from ragtide.drift.problems.model import Problem
+from ragtide.drift.problems.report import ProblemKey
 from ragtide.drift.settings import SEVERITIES, Severity
 
 Stage = Literal[  # of a fault's way from the system through an application to its figures, in this order
@@ -203,7 +204,7 @@ def _places(problem: Problem) -> list[tuple[str, str]]:
 
 def _explains(cause: Problem, other: Problem, now: datetime) -> bool:
     """Whether `other` follows from `cause`, as far as both are known."""
-    if cause.problem_id == other.problem_id:  # another episode
+    if cause.problem_id == other.problem_id or ProblemKey.of(cause) == ProblemKey.of(other):  # another episode
         return False
     if inhibits(cause, other):
         outlasts = COINCIDENT if cause.aspect == other.aspect else timedelta()

@@ -81,7 +81,7 @@ def ask(clickhouse_server: EmbeddedClickHouse) -> Iterator[Ask]:
         more = [{"answer": said, "expected": (true,), "task": "classification"} for true, said in answered]
         stored(world, [{"labels": Labels(true, scores=scores)} for true, scores in SCORED] + more)
         world.advance(3600)
-        made = build(load(), database=database.name)
+        made = build(load(), database=database.name, evaluators=EvaluatorSettings(enabled=("classification",)))
         asked = {where: sql for name in ("application", "classification") for where, sql in queries(made[name])}
 
         def rows(where: str) -> list[dict[str, Any]]:
@@ -136,7 +136,7 @@ def test_examples_are_ids_of_each_kind(ask: Ask) -> None:
     assert found["dog", 0.6, "fn: no prediction"] == "t1"
     assert found["dog", 0.05, "tp"] == "t2"  # the newest, one at most
     assert ("dog", 0.5, "fn: no prediction") not in found
-    assert all(row["trace_link"].startswith("/explore?") for row in ask("table Examples A"))
+    assert all(row["trace_link"].startswith("/d/ragtide-trace?") for row in ask("table Examples A"))
     (table,) = [panel for panel in panels(built()) if panel["title"] == "Examples"]
     assert linked_columns(table) == {"trace": "${__data.fields.trace_link}"}
 

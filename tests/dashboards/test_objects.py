@@ -107,7 +107,8 @@ def ask(clickhouse_server: EmbeddedClickHouse) -> Iterator[Ask]:
         stored(world, "hand", BY_HAND)
         stored(world, "drawn", DRAWN)
         world.advance(3600)
-        asked = dict(queries(built(database=database.name)))
+        alone = EvaluatorSettings(enabled=("object_detection",))
+        asked = dict(queries(built(database=database.name, evaluators=alone)))
 
         def rows(where: str, score: str = "50", app: str = "hand", **chosen: Choice) -> list[dict[str, Any]]:
             every: Choice = ["$__all"]
@@ -210,7 +211,7 @@ def test_examples_are_the_newest_traces_of_each_kind(ask: Ask) -> None:
     above = {(row["class"], row["kind"]): row["trace"] for row in ask("table Examples A", "70")}
     assert above["cat", "fn: misclassification"] == "hand-2"
     for title in ("Examples", "Regions"):
-        assert all(row["trace_link"].startswith("/explore?") for row in ask(f"table {title} A"))
+        assert all(row["trace_link"].startswith("/d/ragtide-trace?") for row in ask(f"table {title} A"))
         (table,) = [panel for panel in panels(built()) if panel["title"] == title]
         assert linked_columns(table) == {"trace": "${__data.fields.trace_link}"}
 
