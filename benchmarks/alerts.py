@@ -3,9 +3,9 @@
 python -m benchmarks.alerts [--problems 10000] [--apps 100]    needs extra `local`, and prometheus-alertmanager
 
 Processor time of this process, without Alertmanager and the database. `first` reads all problems, groups them, makes
-their alerts, stores and posts them. `again` posts them again, as every `alertmanager.repost_s`. `look` is one of those in
-between, every `alertmanager.every_s`: `idle` finds nothing new, `busy` finds that the problems of one application in 100
-have new figures, as all have every five minutes. A minute is one `again`, and busy looks.
+their alerts, stores and posts them. `again` posts them again, as every `alertmanager.repost_s`. `look` is one of those
+in between, every `alertmanager.every_s`: `idle` finds nothing new, `busy` finds that the problems of one application in
+100 have new figures, as all have every five minutes. A minute is one `again`, and busy looks.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Our description of Alertmanager's API is valid, and the real one answers as it says; the example of routes is sound."""
+"""Our description of Alertmanager's API is valid, the real one answers as it says, and the example routes are sound."""
 
 import json
 import subprocess

@@ -94,8 +94,8 @@ def test_the_confusion_of_classes(shown: Shown) -> None:
 def test_colours_are_those_of_the_severities_in_the_settings() -> None:
     rules = RuleSettings(severity_warning=0.1, severity_critical=0.4)
     shown = {panel["title"]: panel for panel in panels(build(load(), rules=rules)["models"])}
-    (override,) = shown["Good traces by metric and model"]["fieldConfig"]["overrides"]
-    found = {each["id"]: each["value"] for each in override["properties"]}
+    overrides = shown["Good traces by metric and model"]["fieldConfig"]["overrides"]
+    found = {each["id"]: each["value"] for override in overrides for each in override["properties"]}
     steps = [(step["value"], step["color"]) for step in found["thresholds"]["steps"]]
     assert steps == [(None, "red"), (0.6, "orange"), (0.9, "green")]
 
