@@ -49,6 +49,8 @@ def checkout(tmp_path: Path, programs: Path) -> Path:
     script(programs / "java", "echo 'openjdk version \"17.0.15\" 2025-04-15' >&2")
     script(programs / "mvn", "exit 1")
     script(programs / "chromium", "exit 1")
+    script(programs / "prometheus-alertmanager", "exit 1")
+    script(programs / "amtool", "exit 1")
     return folder
 
 
