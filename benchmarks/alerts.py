@@ -44,13 +44,13 @@ def plant(database: Database, problems: int, apps: int) -> None:
     for event, ago_s in (("opened", 3600), ("updated", 120)):
         database.command(
             "INSERT INTO problem_events (problem_id, event_id, event, episode, at, app, environment, model, aspect, "
-            "metric, kind, type, severity, description, attributes, examples, actions) SELECT "
-            f"lower(hex(sipHash64(number))), '{event}', '{event}', 1, now64(3) - toIntervalSecond({ago_s}), "
+            "metric, kind, type, severity, description, attributes, examples, actions, recorded_at) SELECT "
+            f"lower(hex(sipHash64(number))), '{event}', '{event}', 1, now64(3) - toIntervalSecond({ago_s}) AS opened, "
             f"concat('app-', toString(number % {apps})), 'prod', 'm1', 'inputs', "
             "concat('quality.m', toString(number)), 'threshold', 'accuracy', 'warning', "
             "repeat('It fell from 0.9 to 0.2 on 40 traces. ', 5), "
             '\'{"value": 0.2, "baseline": 0.9, "threshold": 0.7, "sample_size": 400}\', '
-            "arrayMap(one -> concat('trace-', toString(one)), range(10)), ['Look at the prompt.'] "
+            "arrayMap(one -> concat('trace-', toString(one)), range(10)), ['Look at the prompt.'], opened "
             f"FROM numbers({problems})"
         )
 
@@ -60,7 +60,7 @@ def update(database: Database, number: int, apps: int, run: int) -> None:
     database.command(
         "INSERT INTO problem_events SELECT * REPLACE ("
         f"'updated-{run}' AS event_id, 'updated' AS event, now64(3) AS at, now64(3) AS recorded_at) "
-        f"FROM problem_events FINAL WHERE event = 'opened' AND app = 'app-{number % apps}'"
+        f"FROM (SELECT * FROM problem_events FINAL WHERE event = 'opened' AND app = 'app-{number % apps}')"
     )
 
 

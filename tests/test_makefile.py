@@ -185,6 +185,19 @@ def test_the_demo_runs_with_what_needs_no_torch(checkout: Path, programs: Path) 
     assert "dev" not in installed
 
 
+@pytest.mark.parametrize(("user", "installs"), [(0, True), (1000, False)])
+def test_alertmanager_is_installed_by_root_where_apt_is(
+    checkout: Path, programs: Path, user: int, installs: bool
+) -> None:
+    (programs / "amtool").unlink(missing_ok=True)
+    script(programs / "id", f"echo {user}")
+    script(programs / "apt-get", 'echo "$@" >>installed')
+    done = make(programs, "alertmanager", at=checkout)
+    assert (done.returncode == 0, "install prometheus-alertmanager" in done.stderr) == (installs, not installs)
+    installed = ["-qq install -y --no-install-recommends prometheus-alertmanager"]
+    assert lines(checkout / "installed") == (installed if installs else [])
+
+
 def test_the_tests_run_after_every_other_check(checkout: Path, programs: Path) -> None:
     assert make(programs, "test", "TEST_ARGS=--lf", at=checkout).returncode == 0
     assert lines(checkout / "ran") == [

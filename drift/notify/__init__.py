@@ -5,7 +5,7 @@ delivers them. `DeliveryJob` does the rest for one target: order, retries, and w
 messages: `AlertmanagerJob` posts every open problem again and again.
 """
 
-from ragtide.drift.notify.alert import AlertContext
+from ragtide.drift.notify.alert import AlertContext, alert_of
 from ragtide.drift.notify.alertmanager import AlertmanagerJob
 from ragtide.drift.notify.alertmanager_target import Holding
 from ragtide.drift.notify.annotations import AnnotationChannel, AnnotationSender
@@ -33,6 +33,7 @@ __all__ = [
     "Unsent",
     "WebhookChannel",
     "WebhookSender",
+    "alert_of",
     "known_targets",
     "load_unsent",
     "preview_notifications",

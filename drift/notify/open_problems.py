@@ -9,10 +9,19 @@ from datetime import datetime, timedelta
 from time import thread_time
 
 from ragtide.drift.notify.alert import Alert, AlertContext, alert_of
-from ragtide.drift.problems import UNRESOLVED, EpisodeKey, Groups, Problem, group, load_problems, speaks_for
+from ragtide.drift.problems import (
+    LONGEST_EXPECTED,
+    UNRESOLVED,
+    EpisodeKey,
+    Groups,
+    Problem,
+    group,
+    load_problems,
+    speaks_for,
+)
 from ragtide.sinks.clickhouse.database import Database
 
-_KNOWN_FOR = timedelta(hours=1)  # after its end: symptoms outlast their parent, and its alert ends with its last words
+_KNOWN_FOR = LONGEST_EXPECTED  # after its end: symptoms outlast their parent, and its alert ends with its last words
 _OVERLAP = timedelta(minutes=1)  # an insert may be seen after one that is younger
 _REGROUP_EVERY = timedelta(minutes=5)  # a symptom that outlasts its parent stands alone after a while
 _COSTLY_S = 0.5  # of the processor, to group problems; thousands in one application take that long
@@ -41,6 +50,7 @@ class OpenProblems:
         self._problems: dict[str, Problem] = {}
         self._alerts: dict[str, tuple[Problem, tuple[EpisodeKey, ...], Alert]] = {}  # made of problem and symptoms
         self._seen: tuple[datetime, int] | None = None  # newest event, number of rows
+        self._recent: dict[str, tuple[datetime, int]] = {}  # newest event and number of events, of the last minute
         self._groups = Groups({}, {})
         self._regroup_at: datetime | None = None
         self._rest_until: datetime | None = None
@@ -69,16 +79,8 @@ class OpenProblems:
         seen = (row["newest"], row["n"])
         if seen == self._seen:
             return False
-        if self._seen is None:
-            since = now - _KNOWN_FOR
-            condition = f"{UNRESOLVED} OR (event = 'resolved' AND at >= {{since:DateTime64(3, 'UTC')}})"
-        else:
-            since = self._seen[0] - _OVERLAP
-            condition = "recorded_at >= {since:DateTime64(3, 'UTC')}"
-        rows = self._database.rows(
-            f"SELECT DISTINCT problem_id FROM problem_events FINAL WHERE {condition}", {"since": since}
-        )
-        if ids := {row["problem_id"] for row in rows}:
+        recent = {} if self._seen is None else self._events_since(self._seen[0] - _OVERLAP)
+        if ids := self._all(now) if self._seen is None else self._changed(recent):
             found = {one.problem_id: one for one in load_problems(self._database, ids=ids)}
             self._is_regrouping_due |= any(
                 _place_in_group(self._problems.get(problem_id)) != _place_in_group(found.get(problem_id))
@@ -87,8 +89,35 @@ class OpenProblems:
             for problem_id in ids:
                 self._problems.pop(problem_id, None)  # one that was withdrawn is pending, or gone
             self._problems |= found
-        self._seen = seen
+        self._seen, self._recent = seen, recent
         return True
+
+    def _all(self, now: datetime) -> set[str]:
+        """Ids of problems that are open, or resolved not long ago."""
+        rows = self._database.rows(
+            f"SELECT DISTINCT problem_id FROM problem_events FINAL WHERE {UNRESOLVED} "
+            "OR (event = 'resolved' AND at >= {since:DateTime64(3, 'UTC')})",
+            {"since": now - _KNOWN_FOR},
+        )
+        return {row["problem_id"] for row in rows}
+
+    def _events_since(self, since: datetime) -> dict[str, tuple[datetime, int]]:
+        """Newest event and number of events, by problem id."""
+        rows = self._database.rows(
+            "SELECT problem_id, max(recorded_at) AS newest, count() AS n FROM problem_events "
+            "WHERE recorded_at >= {since:DateTime64(3, 'UTC')} GROUP BY problem_id",
+            {"since": since},
+        )
+        return {row["problem_id"]: (row["newest"], row["n"]) for row in rows}
+
+    def _changed(self, recent: Mapping[str, tuple[datetime, int]]) -> set[str]:
+        """Ids of problems with events that the last look had not seen."""
+        before = self._recent
+        return {
+            problem_id
+            for problem_id, (newest, n) in recent.items()
+            if problem_id not in before or newest > before[problem_id][0] or n > before[problem_id][1]
+        }
 
     def _regroup(self, now: datetime) -> None:
         began_s = thread_time()

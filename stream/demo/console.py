@@ -9,6 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from ragtide.drift.notify import AlertContext, alert_of
 from ragtide.drift.problems import Groups, Problem
 from ragtide.drift.rules import RULE_KINDS
 from ragtide.stream.demo.observe import Point, Snapshot
@@ -158,6 +159,12 @@ def change(problem: Problem) -> str:
     return words if found.sample_size is None else f"{words} on {found.sample_size} traces"
 
 
+def alert_line(problem: Problem, groups: Groups) -> str:
+    """The alert that Alertmanager would get: name, severity and title."""
+    alert = alert_of(problem, AlertContext(), groups.symptoms_of(problem))
+    return f"alert {alert.labels['alertname']}, {alert.labels['severity']}: {alert.annotations['title']}"
+
+
 def symptom_count(symptoms: Sequence[object]) -> str:
     """The number of symptoms in words."""
     return f"{len(symptoms)} {'symptom' if len(symptoms) == 1 else 'symptoms'}"
@@ -203,9 +210,11 @@ def _fitting(problems: Sequence[Problem], groups: Groups, width: int, rows: int)
     rows -= len(found) < len(problems)
     for problem, what in found:
         examples = _wrapped(plain(f"e.g. traces {', '.join(problem.examples[:_EXAMPLES])}"), width)
-        if problem.examples and len(examples) <= rows:
-            rows -= len(examples)
-            what.append("\n" + "\n".join(examples), style="dim")
+        alert = _wrapped(plain(alert_line(problem, groups)), width) if problem.state == "open" else []
+        for lines in (examples if problem.examples else [], alert):
+            if len(lines) <= rows:
+                rows -= len(lines)
+                what.append("".join(f"\n{line}" for line in lines), style="dim")
     return found
 
 

@@ -6,7 +6,7 @@ from typing import Protocol, Self
 from rich.console import Console
 from rich.live import Live
 
-from ragtide.stream.demo.console import View, clock, limit, number, render, symptom_count
+from ragtide.stream.demo.console import View, alert_line, clock, limit, number, render, symptom_count
 from ragtide.stream.demo.schedule import Episode
 from ragtide.stream.terminal_text import plain
 
@@ -81,6 +81,8 @@ class Lines:
                 symptoms = view.groups.symptoms_of(problem)
                 what = f"{problem.metric}, with {symptom_count(symptoms)}" if symptoms else problem.metric
                 self._say(view, f"problem {problem.state}: {what}: {problem.description} Examples: {examples}")
+                if problem.state == "open":
+                    self._say(view, alert_line(problem, view.groups))
         if view.elapsed_s >= self._next_s:
             self._next_s = view.elapsed_s - view.elapsed_s % _LINE_EVERY_S + _LINE_EVERY_S
             self._say(view, _figures(view))
