@@ -3,9 +3,10 @@
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ragtide.sinks.clickhouse.database import Database
+if TYPE_CHECKING:
+    from ragtide.sinks.clickhouse.database import Database
 
 _SPAN = timedelta(hours=1)
 _MOST = 50
@@ -19,7 +20,7 @@ LIMIT {most:UInt32}
 """
 
 
-def recent_events(database: Database, timeline: Path | None, now: datetime) -> list[dict[str, Any]]:
+def recent_events(database: "Database", timeline: Path | None, now: datetime) -> list[dict[str, Any]]:
     """Events of the last hour, the newest first. Raises what the database raises."""
     since = now - _SPAN
     rows = database.rows(_EVENTS, {"since": since, "most": _MOST})

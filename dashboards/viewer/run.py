@@ -5,17 +5,20 @@ import secrets
 import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragtide.dashboards.settings import ViewSettings, split_address
 from ragtide.dashboards.viewer.access import is_loopback
 from ragtide.dashboards.viewer.catalogue import Json
 from ragtide.dashboards.viewer.server import ViewerServer
-from ragtide.sinks.clickhouse.database import Database
+
+if TYPE_CHECKING:
+    from ragtide.sinks.clickhouse.database import Database
 
 
 def serve(
     documents: Callable[[], Mapping[str, Json]],
-    database: Database,
+    database: "Callable[[], Database]",
     settings: ViewSettings,
     say: Callable[[str], None],
     timeline: Path | None = None,

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from aiohttp import hdrs, web
 from pydantic import BaseModel, Field, ValidationError
@@ -14,11 +14,13 @@ from ragtide.dashboards.settings import ViewSettings, split_address
 from ragtide.dashboards.viewer.access import LOGIN, Access, add_headers, is_loopback, refuse
 from ragtide.dashboards.viewer.activity import recent_events, utc_now
 from ragtide.dashboards.viewer.catalogue import Board, Catalogue, Json, QueryName
-from ragtide.dashboards.viewer.execution import QueryRunner, Statement
 from ragtide.dashboards.viewer.queries import Choice, Scope, UnknownMacro, expand
 from ragtide.dashboards.viewer.static_files import StaticFiles
 from ragtide.evaluators.errors import ConfigError, RagtideError
-from ragtide.sinks.clickhouse.database import Database
+
+if TYPE_CHECKING:
+    from ragtide.dashboards.viewer.execution import QueryRunner, Statement
+    from ragtide.sinks.clickhouse.database import Database
 
 _LARGEST_REQUEST = 1 << 20  # bytes
 _LATEST_MS = 253_402_300_799_000  # the year 9999
@@ -45,8 +47,15 @@ class _Request(BaseModel, extra="forbid"):
     queries: Annotated[list[_Query], Field(min_length=1, max_length=200)]
 
 
+class _Loaded(NamedTuple):
+    catalogue: Catalogue
+    runner: "QueryRunner"
+
+
 class ViewerServer:
     """Listens between `start` and `stop`. Dashboards are built after it listens; requests wait for them.
+
+    ClickHouse's driver is imported then, too: it takes a good part of a second.
 
     `token` empty: none is asked for, which only a loopback address may do. `timeline` is the demo's record of faults.
     """
@@ -54,7 +63,7 @@ class ViewerServer:
     def __init__(
         self,
         documents: Callable[[], Mapping[str, Json]],
-        database: Database,
+        database: "Callable[[], Database]",
         settings: ViewSettings,
         token: str,
         timeline: Path | None = None,
@@ -64,10 +73,11 @@ class ViewerServer:
             raise ConfigError(f"view.listen is {settings.listen}, which other machines reach: set view.token")
         self._documents = documents
         self._timeline = timeline
-        self._runner = QueryRunner(database, settings)
+        self._database = database
+        self._settings = settings
         self._access = Access(token)
         self._static = StaticFiles()
-        self._catalogue: asyncio.Task[Catalogue] | None = None
+        self._loading: asyncio.Task[_Loaded] | None = None
         app = web.Application(middlewares=[self._access.middleware], client_max_size=_LARGEST_REQUEST)
         app.on_response_prepare.append(add_headers)
         app.add_routes(
@@ -101,19 +111,19 @@ class ViewerServer:
                 "that listens there, or choose another port (0: any free one)"
             ) from None
         self._port = self._app.addresses[0][1]
-        self._catalogue = asyncio.create_task(self._load())
+        self._loading = asyncio.create_task(asyncio.to_thread(self._load))
 
     async def loaded(self) -> None:
         """Wait until the dashboards are built; raise what building them raises."""
-        await self._boards()
+        await self._loaded()
 
     async def stop(self) -> None:
         """Stop listening."""
         await self._app.cleanup()
-        if self._catalogue is not None:
-            self._catalogue.cancel()
-            await asyncio.gather(self._catalogue, return_exceptions=True)
-        self._runner.close()
+        if self._loading is not None:
+            (loaded,) = await asyncio.gather(self._loading, return_exceptions=True)
+            if isinstance(loaded, _Loaded):
+                loaded.runner.close()
 
     @property
     def url(self) -> str:
@@ -121,12 +131,17 @@ class ViewerServer:
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"http://{host}:{self._port}{self._access.login_path or '/'}"
 
-    async def _load(self) -> Catalogue:
-        return await asyncio.to_thread(lambda: Catalogue(self._documents()))
+    def _load(self) -> _Loaded:
+        from ragtide.dashboards.viewer.execution import QueryRunner
+
+        return _Loaded(Catalogue(self._documents()), QueryRunner(self._database(), self._settings))
+
+    async def _loaded(self) -> _Loaded:
+        assert self._loading is not None
+        return await asyncio.shield(self._loading)
 
     async def _boards(self) -> Catalogue:
-        assert self._catalogue is not None
-        return await asyncio.shield(self._catalogue)
+        return (await self._loaded()).catalogue
 
     async def _start_page(self, request: web.Request) -> web.StreamResponse:
         first = next(iter((await self._boards()).boards))
@@ -162,7 +177,8 @@ class ViewerServer:
 
     async def _activity(self, request: web.Request) -> web.StreamResponse:
         try:
-            events = await self._runner.call(lambda database: recent_events(database, self._timeline, utc_now()))
+            runner = (await self._loaded()).runner
+            events = await runner.call(lambda database: recent_events(database, self._timeline, utc_now()))
         except RagtideError as error:
             return refuse(503, str(error))
         answer = web.json_response({"events": events})
@@ -178,7 +194,7 @@ class ViewerServer:
             answer.headers[hdrs.CONTENT_ENCODING] = "gzip"
             packer = zlib.compressobj(1, wbits=31)
         await answer.prepare(request)
-        lines = self._runner.run(statements)
+        lines = (await self._loaded()).runner.run(statements)
         try:
             async for line in lines:
                 # Flushed line by line, so that a panel is drawn before the slowest one has its answer.
@@ -194,7 +210,7 @@ class ViewerServer:
         """Show the statements of queries as they would run."""
         return web.json_response({one.key: one.sql for one in await self._statements(request)})
 
-    async def _statements(self, request: web.Request) -> list[Statement]:
+    async def _statements(self, request: web.Request) -> "list[Statement]":
         if request.content_type != "application/json":
             raise _problem(415, "Send JSON as application/json.")
         try:
@@ -209,10 +225,12 @@ class ViewerServer:
         chosen |= {name: value for name, value in asked.variables.items() if name in chosen}
         return [self._statement(board, query, asked, chosen) for query in asked.queries]
 
-    def _statement(self, board: Board, query: _Query, asked: _Request, chosen: Mapping[str, Choice]) -> Statement:
+    def _statement(self, board: Board, query: _Query, asked: _Request, chosen: Mapping[str, Choice]) -> "Statement":
         sql = board.queries.get(QueryName(query.kind, query.name, query.ref))
         if sql is None:
             raise _problem(404, f"{board.uid} has no {query.kind} {query.name} with a query {query.ref}".strip() + ".")
+        from ragtide.dashboards.viewer.execution import Statement
+
         start, end = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (asked.start, asked.end))
         interval_s = max(query.interval_s, (asked.end - asked.start) // 1000 // _MOST_POINTS)
         try:

@@ -9,6 +9,7 @@ from ragtide.stream.cli.options import config_option, settings_from
 
 if TYPE_CHECKING:
     from ragtide.dashboards.viewer.catalogue import Json
+    from ragtide.sinks.clickhouse.database import Database
     from ragtide.stream.settings.loader import Settings
 
 
@@ -50,15 +51,20 @@ def command(listen: str | None, token: str | None, timeline: Path | None, config
         changes["RAGTIDE_VIEW__TOKEN"] = token
     settings = settings_from(config, changes).settings
     from ragtide.dashboards.viewer.run import serve
-    from ragtide.sinks.clickhouse.database import Database
     from ragtide.stream.terminal import say
 
-    reader = settings.clickhouse
-    if settings.grafana.data_source_user:
-        reader = reader.model_copy(
-            update={"user": settings.grafana.data_source_user, "password": settings.grafana.data_source_password}
-        )
-    serve(lambda: _documents(settings), Database(reader), settings.view, say, timeline)
+    serve(lambda: _documents(settings), lambda: _reader(settings), settings.view, say, timeline)
+
+
+def _reader(settings: "Settings") -> "Database":
+    """Return the database as the user who only reads, where the settings name one."""
+    from ragtide.sinks.clickhouse.database import Database
+
+    clickhouse, grafana = settings.clickhouse, settings.grafana
+    if not grafana.data_source_user:
+        return Database(clickhouse)
+    reader = {"user": grafana.data_source_user, "password": grafana.data_source_password}
+    return Database(clickhouse.model_copy(update=reader))
 
 
 def _documents(settings: "Settings") -> "dict[str, Json]":

@@ -43,7 +43,7 @@ def serving(
     """Serve the dashboards over this database until the context ends."""
     shown = documents if documents is not None else build(load(), database=database.name)
     view = ViewSettings(**{"listen": "127.0.0.1:0", **settings})
-    server = ViewerServer(lambda: shown, Database(database.settings), view, token, timeline)
+    server = ViewerServer(lambda: shown, lambda: Database(database.settings), view, token, timeline)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()

@@ -112,8 +112,8 @@ def test_the_printed_link_logs_in_once(locked: Served) -> None:
 @pytest.mark.parametrize("listen", ["0.0.0.0:0", "[::]:0", "192.0.2.1:80", "host.example:80"])
 def test_other_addresses_need_a_token(listen: str) -> None:
     with pytest.raises(ConfigError, match=r"set view\.token"):
-        ViewerServer(dict, NOWHERE, ViewSettings(listen=listen), "")
-    ViewerServer(dict, NOWHERE, ViewSettings(listen=listen), TOKEN)
+        ViewerServer(dict, lambda: NOWHERE, ViewSettings(listen=listen), "")
+    ViewerServer(dict, lambda: NOWHERE, ViewSettings(listen=listen), TOKEN)
 
 
 def test_a_port_in_use_says_what_to_do(opened: Served) -> None:
