@@ -1,5 +1,6 @@
 """A dashboard that the viewer cannot draw fails here."""
 
+import re
 from copy import deepcopy
 from typing import Any
 
@@ -27,7 +28,7 @@ def test_the_viewer_expands_every_query_of_the_dashboard(name: str) -> None:
     (board,) = Catalogue({name: DASHBOARDS[name]}).boards.values()
     assert board.queries
     for where, sql in board.queries.items():
-        assert "$" not in expand(sql, Scope(NOON, END, 60, board.defaults)), where
+        assert not re.search(r"\$[\w{]|\[\[", expand(sql, Scope(NOON, END, 60, board.defaults))), where
 
 
 def test_the_gallery_of_the_tests_is_drawable_too() -> None:

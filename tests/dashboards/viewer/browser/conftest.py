@@ -25,7 +25,7 @@ FLAGS = (
 Open = Callable[..., "Page"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is there, an event loop runs in this thread: no other test may see it
 def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 

@@ -1,6 +1,8 @@
 """The product's dashboards in a browser: each opens, links lead there and back, filters work, problems come and go."""
 
 import os
+import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -10,11 +12,14 @@ from playwright.sync_api import Page, expect
 
 from ragtide.dashboards.build import build
 from ragtide.evaluators.registry import load
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.dashboards.lint import panels
-from tests.dashboards.sample_rows import APP, NOON, event, window
+from tests.dashboards.sample_rows import APP, NOON, event, ordinary, window
 from tests.dashboards.shown_application import END, Shown
+from tests.dashboards.test_trace import rows as rows_of_traces
 from tests.dashboards.viewer.browser.conftest import Open, settle
-from tests.dashboards.viewer.serving import Served
+from tests.dashboards.viewer.serving import Served, serving
+from tests.infra.fresh_database import fresh_database
 
 pytestmark = [pytest.mark.browser, pytest.mark.clickhouse]
 
@@ -70,7 +75,7 @@ def test_screenshots(viewer: Served, opened: Open, name: str, kind: str) -> None
 def test_links_between_dashboards_keep_time_and_variables_and_lead_back(viewer: Served, opened: Open) -> None:
     page = opened(viewer, path("application", environment="prod"))
     page.evaluate("window.stays = true")
-    page.get_by_role("link", name="Classification").click()
+    page.locator("#dashboards").get_by_role("link", name="Classification").click()
     expect(page.locator("h1")).to_have_text(DASHBOARDS["classification"]["title"])
     settle(page)
     found = query(page)
@@ -80,6 +85,48 @@ def test_links_between_dashboards_keep_time_and_variables_and_lead_back(viewer: 
     expect(page.locator("h1")).to_have_text(DASHBOARDS["application"]["title"])
     settle(page)
     assert query(page)["var-environment"] == ["prod"]
+    assert page.evaluate("window.stays"), "the page was loaded anew"
+
+
+@pytest.fixture(scope="module")
+def traced(clickhouse_server: EmbeddedClickHouse) -> Iterator[Served]:
+    """Dashboards over windows of an application and one of its traces with texts, scores and evidence."""
+    days = ("traces_days", "texts_days", "labels_days", "windows_minute_days")
+    with fresh_database(clickhouse_server, **dict.fromkeys(days, 100_000)) as database:
+        database.insert("windows", list(ordinary()))
+        for table, made in rows_of_traces():
+            database.insert(table, made)
+        with serving(database) as served:
+            yield served
+
+
+def test_from_the_fleet_to_a_coloured_sentence_of_a_trace_and_back(traced: Served, opened: Open) -> None:
+    page = opened(traced, f"/d/ragtide-fleet?{RANGE}&refresh=")
+    page.evaluate("window.stays = true")
+    steps = [
+        ("application", "Applications", APP),
+        ("metric", "Quality", "groundedness.groundedness"),
+        ("trace", "Worst traces", "t1"),
+    ]
+    for name, panel, link in steps:
+        page.locator(f"[data-title='{panel}']").scroll_into_view_if_needed()
+        page.locator(f"[data-title='{panel}'] td a").get_by_text(link, exact=True).first.click()
+        expect(page.locator("h1")).to_have_text(DASHBOARDS[name]["title"])
+        settle(page)
+        assert query(page)["var-app"] == [APP]
+        if name != "trace":  # found by its id, whatever the time
+            assert f"from={query(page)['from'][0]}&to={query(page)['to'][0]}" == RANGE
+    page.locator("[data-title=Answer]").scroll_into_view_if_needed()
+    sentence = page.locator("[data-title=Answer] tr", has_text="It costs 5 €")
+    verdict = sentence.locator("td.filled", has_text="bad")
+    expect(verdict).to_be_visible()
+    expect(sentence).to_contain_text("groundedness: least grounded 0.25")
+    red, _, blue = map(int, re.findall(r"\d+", verdict.evaluate("cell => getComputedStyle(cell).color"))[:3])
+    assert red > blue
+    for name in ("metric", "application", "fleet"):
+        page.go_back()
+        expect(page.locator("h1")).to_have_text(DASHBOARDS[name]["title"])
+        settle(page)
     assert page.evaluate("window.stays"), "the page was loaded anew"
 
 

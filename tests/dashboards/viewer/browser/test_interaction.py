@@ -212,6 +212,7 @@ def test_every_key_does_what_the_help_says(generated: Served, opened: Open) -> N
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Filter the panels by title")
     page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
     page.keyboard.press("/")
     page.keyboard.type("curv")
     expect(page.locator(".panel:visible")).to_have_count(1)

@@ -194,7 +194,7 @@ def test_files_are_asked_for_once(browser: Browser) -> None:
         files = [url for url in asked if url.endswith((".js", ".css"))]
         assert len(files) == len(set(files)) < 50
         asked.clear()
-        first.get_by_role("link", name="Classification").click()
+        first.locator("#dashboards").get_by_role("link", name="Classification").click()
         first.wait_for_function("() => document.title.startsWith('Classification')")
         assert [url for url in asked if url.endswith((".js", ".css"))] == []
         context.close()
