@@ -197,8 +197,11 @@ class Rollup:
                     )
 
     def _mark_larger(self, scope: Scope, smaller_s: int, lane: str) -> None:
-        """Mark day by day, or in shorter steps where a day is too much for the server."""
-        start, step_s = scope.first, max(scope.size_s, DAY_S)
+        """Mark all at once, or in shorter steps where that is too much for the server.
+
+        The scope may begin in 1970: until a lane stored its first record, that is its watermark.
+        """
+        start, step_s = scope.first, scope.end - scope.first
         while start < scope.end:
             end = min(start + step_s, scope.end)
             try:

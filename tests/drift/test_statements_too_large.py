@@ -2,16 +2,17 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from ragtide.drift.leadership import Term
 from ragtide.drift.settings import WindowSettings
-from ragtide.drift.windows import dirty
+from ragtide.drift.windows import dirty, watermark
 from ragtide.drift.windows.moved_traces import tombstone_moved_traces
 from ragtide.drift.windows.scope import Scope
+from ragtide.drift.windows.watermark import Watermark
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.errors import TooMuch
 from tests.drift.world import World, score_row
@@ -59,7 +60,26 @@ def test_larger_windows_of_a_long_backlog_are_marked_in_steps(
     monkeypatch.setattr(dirty, "mark_larger", marked)
     world.advance(50 * HOUR)
     assert hours(database) == [int(world.at(hour * HOUR).timestamp()) for hour in (0, 1, 5, 26, 49)]
-    assert max(spans) <= 24 * HOUR
+    assert spans == [50 * HOUR, 25 * HOUR, 12 * HOUR, 6 * HOUR] + [3 * HOUR] * 16 + [2 * HOUR]
+
+
+def test_a_lane_whose_watermark_was_in_1970_marks_in_one_statement(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is there until the first record of a partition that lags is stored."""
+    world = World(database, windows=WindowSettings(sizes_s=(HOUR,), out_of_orderness_s=0))
+    watermark.store(database, {("fast", "rag.traces"): Watermark(datetime(1970, 1, 1, tzinfo=UTC), False)})
+    world.store([score_row(world.at(0), "t", {"good": 0.1})])
+    mark, calls = dirty.mark_larger, []
+
+    def marked(*given: Any) -> None:
+        calls.append(given)
+        mark(*given)
+
+    monkeypatch.setattr(dirty, "mark_larger", marked)
+    world.advance(60)
+    world.advance(HOUR)
+    assert (hours(database), len(calls)) == ([int(world.at(0).timestamp())], 2)
 
 
 def test_marks_that_fail_for_a_single_window_fail_the_run(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

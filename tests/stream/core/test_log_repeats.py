@@ -149,10 +149,11 @@ def test_a_count_keeps_the_arguments_apart_and_holds_no_frames(scene: Scene) -> 
 
 def test_the_count_comes_though_nothing_is_logged_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeats, "REPEAT_S", 0.05)
-    out = Written()
-    counter = RepeatCounter(out)
+    out, seconds = Written(), [0.0]
+    counter = RepeatCounter(out, clock=lambda: seconds[0])
     for _ in range(3):
         counter.handle(logging.LogRecord("aiokafka", logging.ERROR, __file__, 1, "no node", (), None))
+    seconds[0] = 0.1
     assert out.more.wait(30)
     counter.close()
     assert out.lines == ["no node", "no node (2 more in the last 1 s)"]

@@ -212,7 +212,7 @@ def drawn(seed: int, count: int) -> list[str]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_everything_and_says_where_the_data_is(tmp_path: Path, number: signal.Signals) -> None:
     with demo_at_work(tmp_path, "--seed", "7") as (demo, processes):
-        assert len(processes) == 5  # broker, ClickHouse, two workers, jobs
+        assert len(processes) == 6  # broker, ClickHouse, two workers, jobs, the viewer
         wanted = drawn(7, 5)
         with closing(Database(EmbeddedClickHouse(run_folder(tmp_path) / "clickhouse").settings)) as database:
             eventually(

@@ -15,6 +15,7 @@ from ragtide.drift.anomalies.pinning import save_pins as pinned
 from ragtide.drift.anomalies.references import BaselinePin
 from ragtide.drift.insights.model import InsightRow
 from ragtide.drift.job_history import JobRun
+from ragtide.drift.notify.outbox import OutboxRow
 from ragtide.drift.problems.report import ProblemKey
 from ragtide.drift.topics.store import TopicModelRow
 from ragtide.sinks.clickhouse.database import Database
@@ -100,14 +101,23 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
         ["--config", "{odd}", "--json"],
     ),
     "topics create": (["--partitions", HOSTILE],),
+    "notify list": ([], ["--json"], ["--target", HOSTILE]),
+    "notify preview": (
+        ["{problem}", "--config", "{notify}"],
+        ["{problem}", "--config", "{notify}", "--json"],
+        ["{problem}", "--config", "{notify}", "--target", HOSTILE],
+        [HOSTILE, "--config", "{notify}"],
+    ),
+    "notify test": (["--config", "{notify}"], ["--config", "{notify}", "--target", HOSTILE]),
+    "view": (["--listen", HOSTILE], ["--config", HOSTILE]),
 }
 # Their JSON has the stored names, unchanged.
 TELL_NAMES = {"problems list", "problems show", "insights", "insights topics", "jobs runs", "baseline pins",
-              "trace", "runs list", "runs show",
+              "trace", "runs list", "runs show", "notify list", "notify preview",
               "dead-letters list", "config"}  # fmt: skip
 # Commands that print nothing stored and nothing typed but what the options of the others show.
 OTHERS = {"demo", "topics", "models list", "migrate", "check", "local", "local clickhouse", "jobs", "evaluators",
-          "dashboards build", "dashboards push", "dashboards alerts"}  # fmt: skip
+          "dashboards build", "dashboards push", "dashboards alerts", "dashboards diff"}  # fmt: skip
 
 
 def every_command(name: str, command: click.Command) -> list[str]:
@@ -166,12 +176,15 @@ def stored(database: Database, tmp_path: Path) -> dict[str, str]:
     database.insert(
         "runs", [RunRow(HOSTILE, HOSTILE, [HOSTILE], {HOSTILE: HOSTILE}, "", "completed", "{}", 1, 0, 1, NOW)]
     )
-    files = {name: tmp_path / f"{name}.toml" for name in ("rules", "hostile", "odd", "traces")}
+    unsent = (HOSTILE, "webhook:pager", "opened", HOSTILE, NOW, json.dumps(HOSTILE), "refused", HOSTILE, HOSTILE)
+    database.insert("outbox", [OutboxRow(*unsent, attempts=1, version=1, written_at=NOW)])
+    files = {name: tmp_path / f"{name}.toml" for name in ("rules", "hostile", "odd", "traces", "notify")}
     odd_trace = {"trace_id": HOSTILE, "app": HOSTILE, HOSTILE: 1, "latency": {HOSTILE: 1}, "question": HOSTILE}
     files["traces"].write_text(json.dumps(odd_trace) + "\n" + HOSTILE.splitlines()[0] + "\n")
     files["rules"].write_text("[rules]\nmin_sample = 10\n")
     quoted = plain_toml(HOSTILE)
     files["hostile"].write_text(f"[kafka]\n{quoted} = 1\n")
+    files["notify"].write_text('[[webhooks]]\nname = "pager"\nurl = "http://127.0.0.1:9/"\n')
     files["odd"].write_text(f"[dashboards]\nfolder_title = {quoted}\n")
     yesterday = (NOW - timedelta(days=1)).isoformat()
     return {"problem": problem, "yesterday": yesterday, **{name: str(file) for name, file in files.items()}}
