@@ -7,7 +7,7 @@ from ragtide.dashboards.budget_sql import budgets_left
 from ragtide.dashboards.owners import owner_sql
 from ragtide.dashboards.quality_sql import Judge
 from ragtide.dashboards.rule_lines import RuleLine
-from ragtide.dashboards.sql import FLEET, LOG_MIDDLE, TOTAL, TRAFFIC, Tables, among
+from ragtide.dashboards.sql import FLEET, LOG_MIDDLE, TOTAL, TRAFFIC, Tables, among, words
 from ragtide.dashboards.variable_sql import in_variable
 from ragtide.drift.routes import Route
 from ragtide.drift.settings import Objective
@@ -187,7 +187,7 @@ class Fleet:
         )
         return (
             f"WITH {step} AS step SELECT toDateTime(slot * step) AS time, "
-            "trimRight(concat(app, ' ', environment)) AS application, codes[slot] AS health "
+            f"{words('app', 'environment')} AS application, codes[slot] AS health "
             f"FROM ({worst}) ARRAY JOIN range(intDiv({first}, step), intDiv({last}, step) + 1) AS slot "
             "ORDER BY time, application"
         )

@@ -7,7 +7,7 @@ from ragtide.dashboards.interval_sql import mean_interval
 from ragtide.dashboards.metric_scale import EVALUATOR, KEY, MetricScale
 from ragtide.dashboards.quality_sql import Judge
 from ragtide.dashboards.rule_lines import RuleLine
-from ragtide.dashboards.sql import APP, HERE, RUN, TOTAL, Tables, counts
+from ragtide.dashboards.sql import APP, HERE, RUN, TOTAL, Tables, counts, words
 from ragtide.dashboards.variable_sql import equals_variable, in_variable
 from ragtide.drift.windows import MetricRef
 
@@ -127,7 +127,7 @@ class OneMetric:
 
     def by_version(self) -> str:
         """A time series per model and prompt version, of those with the most records."""
-        return self._lines("trimBoth(concat(model, ' ', prompt_version))", TOTAL)
+        return self._lines(words("model", "prompt_version"), TOTAL)
 
     def version_rows(self) -> str:
         """One row per model, prompt version and fingerprint of the evaluator, that with the most records first."""
@@ -201,10 +201,8 @@ class OneMetric:
 
     def verdicts(self) -> str:
         """A series per rule, environment, model and segment: 1 where the rule found the windows good, 2 where bad."""
-        label = (
-            "trimBoth(concat(splitByChar(':', rule_id)[1], ' ', environment, ' ', model, ' ', "
-            "if(segment = '', '', concat(segment, '=', segment_value))))"
-        )
+        segment = "if(segment = '', '', concat(segment, '=', segment_value))"
+        label = words("splitByChar(':', rule_id)[1]", "environment", "model", segment)
         found = (
             f"SELECT $__timeInterval(end) AS time, {label} AS rule, "
             "max(multiIf(samples = 0, 0, breached = 1, 2, 1)) AS verdict "

@@ -9,7 +9,7 @@ from ragtide.dashboards.metric_scale import CHOSEN, EVALUATOR, KEY
 from ragtide.dashboards.metric_sql import METRIC
 from ragtide.dashboards.quality_sql import Judge
 from ragtide.dashboards.rule_lines import RuleLine
-from ragtide.dashboards.sql import HERE, LOG_MIDDLE, TRAFFIC, Tables, among
+from ragtide.dashboards.sql import HERE, LOG_MIDDLE, TRAFFIC, Tables, among, words
 from ragtide.drift.rootcause import CONTEXTS_ARE_BAD, context_metrics, select_context_results
 from ragtide.drift.sql import array, text
 from ragtide.drift.windows import MetricRef
@@ -17,7 +17,7 @@ from ragtide.drift.windows import MetricRef
 _TRACES = 20_000  # of the newest ones that failures are counted among
 _ROWS = 500
 _BY = "model, prompt_version"
-NAME = "trimBoth(concat(if(model = '', 'no model', model), ' ', prompt_version))"
+NAME = words("if(model = '', 'no model', model)", "prompt_version")
 FAILURES = ("pass", "retrieval", "generation", "unknown", "parse")
 
 

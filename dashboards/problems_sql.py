@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ragtide.dashboards.rule_lines import RuleLine
-from ragtide.dashboards.sql import Tables
+from ragtide.dashboards.sql import Tables, words
 from ragtide.dashboards.trace_links import trace_link_sql
 from ragtide.dashboards.variable_sql import any_in_variable, in_variable, options, value
 from ragtide.drift.sql import array, text
@@ -88,7 +88,7 @@ class ProblemQueries:
             f"GROUP BY problem_id ORDER BY max(state = 'open') DESC, max(first_seen_at) DESC LIMIT {_BARS}"
         )
         key = "if(metric = '', toString(aspect), arrayElement(splitByChar('.', metric), -1))"
-        label = f"trim(concat(app, ' ', {key}, if(segment_value = '', '', concat(' ', segment_value))))"
+        label = words("app", key, "segment_value")
         state = (
             f"multiIf(at < first_seen_at OR at >= ifNull(resolved_at, now64(3)), NULL, "
             f"at < ifNull(opened_at, now64(3)), 0, toInt32({_SEVERITY}))"
@@ -120,7 +120,7 @@ class ProblemQueries:
             "problem": "problem_id",
             "state": "concat(state, if(openings > 1, concat(', opened ', toString(openings), ' times'), ''))",
             "severity": "severity",
-            "type": "trim(concat(type, ' ', code))",
+            "type": words("toString(type)", "code"),
             "application": "if(app = '', 'the system itself', app)",
             "environment": "environment",
             "model": "model",

@@ -190,6 +190,11 @@ class Tables:
         return f"SELECT sum(seen_n) AS traces FROM ({counts(self.whole_range([TRAFFIC]))}) HAVING count() > 0"
 
 
+def words(*texts: str) -> str:
+    """Return the SQL of those texts that are not empty, with a space between."""
+    return f"arrayStringConcat(arrayFilter(word -> word != '', [{', '.join(texts)}]), ' ')"
+
+
 def among(metrics: Iterable[str]) -> str:
     """Condition: a row of `windows` is of one of these metrics; there is at least one."""
     return f"metric IN ({', '.join(text(metric) for metric in metrics)})"

@@ -3,6 +3,7 @@
 import asyncio
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -194,16 +195,15 @@ class ViewerServer:
             answer.headers[hdrs.CONTENT_ENCODING] = "gzip"
             packer = zlib.compressobj(1, wbits=31)
         await answer.prepare(request)
-        lines = (await self._loaded()).runner.run(statements)
-        try:
-            async for line in lines:
-                # Flushed line by line, so that a panel is drawn before the slowest one has its answer.
-                await answer.write(line if packer is None else packer.compress(line) + packer.flush(zlib.Z_SYNC_FLUSH))
-        finally:
-            await lines.aclose()
-        if packer is not None:
-            await answer.write(packer.flush())
-        await answer.write_eof()
+        async with aclosing((await self._loaded()).runner.run(statements)) as lines:
+            with suppress(ConnectionResetError):  # the page was left
+                async for line in lines:
+                    # Flushed line by line, so that a panel is drawn before the slowest one has its answer.
+                    part = line if packer is None else packer.compress(line) + packer.flush(zlib.Z_SYNC_FLUSH)
+                    await answer.write(part)
+                if packer is not None:
+                    await answer.write(packer.flush())
+                await answer.write_eof()
         return answer
 
     async def _sql(self, request: web.Request) -> web.StreamResponse:

@@ -108,7 +108,7 @@ def rows() -> Iterator[tuple[str, list[Any]]]:
         ],
     )
     yield "labels", [Label("t1", NOON + timedelta(minutes=3), "kim", "down", "wrong price")]
-    yield "windows", [window("groundedness.groundedness", NOON, [0.5])]
+    yield "windows", [window("inputs.question_words", NOON, [0.5])]
 
 
 class Shown:

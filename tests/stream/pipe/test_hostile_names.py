@@ -176,8 +176,10 @@ def stored(database: Database, tmp_path: Path) -> dict[str, str]:
     database.insert(
         "runs", [RunRow(HOSTILE, HOSTILE, [HOSTILE], {HOSTILE: HOSTILE}, "", "completed", "{}", 1, 0, 1, NOW)]
     )
-    unsent = (HOSTILE, "webhook:pager", "opened", HOSTILE, NOW, json.dumps(HOSTILE), "refused", HOSTILE, HOSTILE)
-    database.insert("outbox", [OutboxRow(*unsent, attempts=1, version=1, written_at=NOW)])
+    refused = OutboxRow(
+        HOSTILE, "webhook:pager", "open", HOSTILE, NOW, json.dumps(HOSTILE), "refused", HOSTILE, HOSTILE, 1, 1, NOW
+    )
+    database.insert("outbox", [refused])
     files = {name: tmp_path / f"{name}.toml" for name in ("rules", "hostile", "odd", "traces", "notify")}
     odd_trace = {"trace_id": HOSTILE, "app": HOSTILE, HOSTILE: 1, "latency": {HOSTILE: 1}, "question": HOSTILE}
     files["traces"].write_text(json.dumps(odd_trace) + "\n" + HOSTILE.splitlines()[0] + "\n")

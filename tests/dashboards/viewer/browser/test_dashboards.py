@@ -26,6 +26,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.clickhouse]
 DASHBOARDS = build(load())
 RANGE = f"from={int(NOON.timestamp() * 1000)}&to={int(END.timestamp() * 1000)}"
 SCREENSHOTS = os.environ.get("RAGTIDE_TEST_SCREENSHOTS", "")
+# Observers of what is in view are called after the next frame.
+SCROLL = """top => new Promise(done => {
+    window.scrollTo(0, top);
+    requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)));
+})"""
 SIZES = {"dark": (1280, 900), "light": (1280, 900), "narrow": (390, 844)}
 
 
@@ -40,11 +45,12 @@ def query(page: Page) -> dict[str, list[str]]:
 
 def scroll_through(page: Page) -> None:
     """Bring every panel into view once, so that it asks for its data."""
-    height = page.evaluate("document.documentElement.scrollHeight")
-    for top in range(0, height, 700):
-        page.evaluate(f"window.scrollTo(0, {top})")
+    top = 0
+    while top < page.evaluate("document.documentElement.scrollHeight"):  # panels grow as their rows come
+        page.evaluate(SCROLL, top)
         settle(page)
-    page.evaluate("window.scrollTo(0, 0)")
+        top += 700
+    page.evaluate(SCROLL, 0)
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
