@@ -47,7 +47,8 @@ def _numbers(queries: Fleet) -> Iterator[stat.Panel]:
         none_is_good
     )
     for severity, colour in SEVERITIES.items():
-        says = f"Open problems of severity {severity}, of applications and of the pipeline. 0: none is open."
+        says = f"Open problems of severity {severity}, of applications and of the pipeline, without symptoms of "
+        says += "others. 0: none is open."
         panel = number(f"Open, {severity}", says, queries.open_problems(severity), "short", 3)
         yield _linked(panel).thresholds(steps((None, "green"), (1, colour)))
     says = "Traces per minute of all applications, over the time range. No data: no window has closed in it."
@@ -100,8 +101,8 @@ def _health(queries: Fleet) -> statetimeline.Panel:
 
 
 def _by_owner(queries: Fleet) -> table.Panel:
-    says = "Open problems by owner, as the routes of the settings name them. Not taken: neither acknowledged nor "
-    says += "muted. No data: no problem is open."
+    says = "Open problems without their symptoms, by owner, as the routes of the settings name them. Not taken: "
+    says += "neither acknowledged nor muted. No data: no problem is open."
     panel = rows("Open problems by owner", says, queries.by_owner(), 10, {"oldest": "dateTimeFromNow"}, 9)
     for severity, colour in SEVERITIES.items():
         panel = shade_cells(panel, severity, (None, "text"), (1, colour))

@@ -20,6 +20,7 @@ _POINTS = 120  # of the timeline
 _APPLICATIONS = 500
 _TIMELINES = 40
 # Of every application and of the system itself; the run is live or that of the problems' windows.
+IS_PARENT = "parent_id = ''"
 OPEN = f"state = 'open' AND opened_at <= $__toTime AND (environment = '' OR {in_variable('environment')})"
 
 
@@ -113,7 +114,8 @@ class Fleet:
         )
         return (
             f"SELECT app, environment, arrayJoin([{counted}, ('opened', toFloat64(toUnixTimestamp(max(opened_at))))]) "
-            f"AS figure FROM {self.tables.name('problems')} WHERE {OPEN} GROUP BY app, environment"
+            f"AS figure FROM {self.tables.name('problems')} WHERE {OPEN} AND {self.tables.is_parent_in_app()} "
+            "GROUP BY app, environment"
         )
 
     def _left(self) -> str:
@@ -193,13 +195,13 @@ class Fleet:
         )
 
     def by_owner(self) -> str:
-        """Open problems by owner: by severity, how many nobody took, and the oldest."""
+        """Open problems without their symptoms by owner: by severity, how many nobody took, and the oldest."""
         return (
             f"SELECT {owner_sql(self.routes, 'app', 'metric', 'type')} AS owner, "
             "countIf(severity = 'critical') AS critical, "
             "countIf(severity = 'warning') AS warning, countIf(severity = 'info') AS info, "
             "countIf(acked_by = '' AND muted_by = '') AS `not taken`, uniqExact(app) AS applications, "
-            f"min(opened_at) AS oldest FROM {self.tables.name('problems')} WHERE {OPEN} GROUP BY owner "
+            f"min(opened_at) AS oldest FROM {self.tables.name('problems')} WHERE {OPEN} AND {IS_PARENT} GROUP BY owner "
             "ORDER BY critical DESC, warning DESC, info DESC, owner LIMIT 100"
         )
 
@@ -211,8 +213,11 @@ class Fleet:
         )
 
     def open_problems(self, severity: str) -> str:
-        """How many problems of that severity are open."""
-        return f"SELECT countIf(severity = '{severity}') AS problems FROM {self.tables.name('problems')} WHERE {OPEN}"
+        """How many problems of that severity are open, without their symptoms."""
+        return (
+            f"SELECT countIf(severity = '{severity}') AS problems "
+            f"FROM {self.tables.name('problems')} WHERE {OPEN} AND {IS_PARENT}"
+        )
 
     def traces_per_minute(self) -> str:
         """Traces per minute of all applications."""

@@ -42,6 +42,7 @@ _KEPT = "&".join(
     f"${{{name}:queryparam}}" for name in ("app", "environment", "state", "severity", "type", "kind", "standard")
 )
 _PROBLEM = f"/d/ragtide-problems?{_KEPT}&var-problem={_FIELD('problem_id')}&{_RANGE}"
+_PARENT = f"/d/ragtide-problems?{_KEPT}&var-problem=${{__value.raw}}&{_RANGE}"
 _BY_LABEL = f"/d/ragtide-problems?{_KEPT}&var-problem=${{__field.labels.id}}&{_RANGE}"
 _COLOURS = {"critical": "red", "warning": "orange", "info": "blue"}
 _STATES = {"open": "red", "pending": "orange", "resolved": "green"}
@@ -120,10 +121,12 @@ def _choices(name: str, label: str, values: Sequence[str]) -> board.CustomVariab
 
 def _overview(ask: ProblemQueries) -> Iterator[stat.Panel | table.Panel | statetimeline.Panel]:
     for severity in reversed(SEVERITIES):
-        says = f"Problems of severity {severity} that are open at the end of the time range. 0 if there is none."
+        says = f"Problems of severity {severity} that are open at the end of the time range, without symptoms of "
+        says += "others. 0 if there is none."
         panel = number(f"Open, {severity}", says, ask.open_of(severity), "short")
         yield panel.thresholds(steps((None, "green"), (1, _COLOURS[severity])))
-    says = "Open problems that nobody has acknowledged, accepted or muted. 0 if there is none."
+    says = "Open problems, without symptoms of others, that nobody has acknowledged, accepted or muted. "
+    says += "0: none is open."
     yield number("Unattended", says, ask.unattended(), "short").thresholds(steps((None, "green"), (1, "orange")))
     says = "Median time from the first bad trace to the opened problem, of those that opened in the time range. "
     yield number("Time to detect", f"{says}No data: none has opened.", ask.median_s("detect"), "s")
@@ -131,13 +134,15 @@ def _overview(ask: ProblemQueries) -> Iterator[stat.Panel | table.Panel | statet
     yield number("Time to resolve", f"{says}No data: none is resolved.", ask.median_s("resolve"), "s")
     says = (
         "Problems whose life overlaps the time range, open ones first, the most severe first, those of the system "
-        f"itself among them. The id shows one below. {_NONE}"
+        "itself among them. The id shows one below. Symptom of: the problem that explains it, in the same episode. "
+        f"{_NONE}"
     )
     listed = rows("Problems", says, ask.listed(), 24, {"lasted": "s"}, height=10).no_value("no problem")
     listed = color_cells(color_cells(listed, "severity", _COLOURS), "state", _STATES)
     listed = link_cells(listed, "application", "Show the application", _APP)
     listed = link_cells(listed, "metric", "Show the metric over time", _METRIC)
     listed = link_cells(listed, "problem_id", "Show this problem", _PROBLEM)
+    listed = link_cells(listed, "symptom of", "Show the problem that explains it", _PARENT)
     listed = widths(listed, {"severity": 85, "state": 80, "opened": 150, "application": 110, "type": 100, "lasted": 80})
     yield hide_columns(wrap_cells(wrap_cells(listed, "description", 320), "handled", 170), "episode")
     yield _timeline(ask)

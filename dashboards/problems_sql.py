@@ -48,17 +48,17 @@ class ProblemQueries:
         )
 
     def open_of(self, severity: str) -> str:
-        """Return the number of open problems of that severity at the end of the range."""
+        """Return the number of open problems of that severity at the end of the range, without their symptoms."""
         return (
             f"SELECT count() AS problems FROM {self._name('problems')} WHERE severity = {text(severity)} "
-            f"AND {_open_at_the_end()} AND {_MATCHES}"
+            f"AND {_open_at_the_end()} AND {_MATCHES} AND {self.tables.is_parent(_APP)}"
         )
 
     def unattended(self) -> str:
-        """Return the number of open problems that nobody has acknowledged, accepted or muted."""
+        """Return the number of open problems, without symptoms, that nobody has acknowledged, accepted or muted."""
         return (
             f"SELECT count() AS problems FROM {self._name('problems')} WHERE acked_by = '' AND accepted_by = '' "
-            f"AND NOT ({_muted()}) AND {_open_at_the_end()} AND {_MATCHES}"
+            f"AND NOT ({_muted()}) AND {_open_at_the_end()} AND {_MATCHES} AND {self.tables.is_parent(_APP)}"
         )
 
     def median_s(self, which: str) -> str:
@@ -71,7 +71,8 @@ class ProblemQueries:
             "SELECT severity, state, opened_at AS opened, description, app AS application, metric, type, "
             f"{_lasted()} AS lasted, {_handled()} AS handled, arrayStringConcat(kinds, ', ') AS "
             "`found by`, environment, "
-            f"{_SEGMENT}, arrayStringConcat(standards, ', ') AS standards, problem_id, episode "
+            f"{_SEGMENT}, arrayStringConcat(standards, ', ') AS standards, problem_id, "
+            "parent_id AS `symptom of`, episode "
             f"FROM (SELECT * FROM {self._name('problems')} WHERE {_MATCHES} AND "
             f"{in_variable('state')} AND {_IN_RANGE}) "
             f"ORDER BY indexOf(['open', 'pending', 'resolved'], state), {_SEVERITY} DESC, "

@@ -45,12 +45,16 @@ class Tables:
         """The table's full name: the data source may have another default database."""
         return f"{self.database}.{table}"
 
-    def is_parent(self) -> str:
-        """Condition of problems that no other one of these applications explains; for rows of view `problems`.
+    def is_parent(self, shown: str = _SHOWN) -> str:
+        """Condition of problems that no other one of those shown explains; for rows of view `problems`.
 
         A symptom is left out although its parent has resolved: jobs name the parent as long as the symptom is expected.
         """
-        return f"parent_id NOT IN (SELECT problem_id FROM {self.name('problem_events')} WHERE {_SHOWN})"
+        return f"parent_id NOT IN (SELECT problem_id FROM {self.name('problem_events')} WHERE {shown})"
+
+    def is_parent_in_app(self) -> str:
+        """Condition of problems that no other one of the same application explains; for rows of view `problems`."""
+        return f"(parent_id, app) NOT IN (SELECT problem_id, app FROM {self.name('problem_events')})"
 
     def windows(self, metrics: Iterable[str], segment: str = "") -> str:
         """FROM and WHERE: windows of the chosen application, of the size that suits the range, cut by that segment."""

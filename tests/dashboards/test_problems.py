@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from ragtide.dashboards.build import build
+from ragtide.dashboards.fleet_sql import Fleet
+from ragtide.dashboards.sql import Tables
+from ragtide.drift.problems.group_store import GroupRow
 from ragtide.drift.problems.model import EventRow
 from ragtide.evaluators.registry import load
 from ragtide.sinks.clickhouse.database import Database
@@ -126,6 +129,32 @@ def test_open_problems_are_counted_at_the_end_of_the_range(shown: Shown) -> None
     assert shown.value("stat Unattended A") == 1  # the disk: a is acknowledged
     assert shown.value("stat Open, critical A", app=["another"]) == 0
     assert shown.value("stat Open, info A", app=["another"]) == 1  # the system's stand beside every application's
+
+
+def test_symptoms_are_counted_with_their_parent_or_where_it_is_not_shown(clickhouse_server: EmbeddedClickHouse) -> None:
+    with fresh_database(clickhouse_server) as database:
+        database.insert(
+            "problem_events",
+            [
+                event("parent", "1", "opened", 1, at(0)),
+                event("near", "2", "opened", 1, at(0)),
+                event("far", "3", "opened", 1, at(0), app="another"),
+            ],
+        )
+        database.insert("problem_groups", [GroupRow(one, 1, "parent", 1, 1) for one in ("near", "far")])
+        shown = Shown(database)
+        for stat in ("stat Open, warning A", "stat Unattended A"):
+            assert shown.value(stat) == 1
+            assert shown.value(stat, app=["another"]) == 1
+        listed = {row["problem_id"]: row["symptom of"] for row in shown.rows("table Problems A")}
+        assert listed == {"parent": "", "near": "parent", "far": "parent"}
+        fleet = Fleet(Tables(database.name), (), {})
+        counted = fleet.by_owner(), fleet.open_problems("warning")
+        chosen: dict[str, Choice] = {"run": "live", "environment": ["$__all"]}
+        (owners,), (warnings,) = (database.rows(expanded(sql, NOON, END, 60, chosen)) for sql in counted)
+        assert (owners["warning"], warnings["problems"]) == (1, 1)
+        rows = database.rows(expanded(fleet.applications(), NOON, END, 60, chosen))
+        assert {row["app"]: row["warning"] for row in rows} == {"another": 1, APP: 1}
 
 
 def test_problems_are_listed_by_state_and_severity_and_filtered(shown: Shown) -> None:
