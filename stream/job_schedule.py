@@ -10,14 +10,14 @@ from functools import partial
 from ragtide.drift.checks import Check, ConsumerLag, JobFailures, JobsBehind, RollupFailures
 from ragtide.drift.job_history import RunResult
 from ragtide.drift.jobs import JobContext, every_check
-from ragtide.drift.notify import AlertContext, Backlog, DeliveryJob, Holding, Target
+from ragtide.drift.notify import Backlog, DeliveryJob, Holding, Target
 from ragtide.drift.rootcause_job import RootCauseJob
 from ragtide.drift.topics import fit_topics, fitted_at, missing_package
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.stream.kafka.lag_age import group_lags
 from ragtide.stream.labels.job import LabelJob
 from ragtide.stream.labels.sending import send
-from ragtide.stream.notification_targets import notification_targets
+from ragtide.stream.notification_targets import alert_context, notification_targets
 from ragtide.stream.settings.loader import Settings
 from ragtide.stream.telemetry.registry import Telemetry
 from ragtide.stream.worker.backoff import delays
@@ -160,20 +160,6 @@ def cycle_job(telemetry: Telemetry) -> Job:
         return RunResult(read=report.rollup.windows, raised=report.events)
 
     return job
-
-
-def alert_context(settings: Settings) -> AlertContext:
-    """Gather what alerts need of the settings."""
-    from ragtide.dashboards.problem_links import problem_link
-    from ragtide.dashboards.trace_links import trace_link
-
-    return AlertContext(
-        settings.routes,
-        settings.alertmanager.labels,
-        settings.alertmanager.runbook_url,
-        partial(trace_link, settings=settings.grafana, uid_prefix=settings.dashboards.uid_prefix),
-        partial(problem_link, settings=settings.grafana, uid_prefix=settings.dashboards.uid_prefix),
-    )
 
 
 def _alert_job(settings: Settings, database: Database, telemetry: Telemetry) -> Job:

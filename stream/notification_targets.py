@@ -1,6 +1,9 @@
-"""Targets of notifications, by the settings."""
+"""Targets of notifications and alerts, by the settings."""
+
+from functools import partial
 
 from ragtide.drift.notify import (
+    AlertContext,
     AnnotationChannel,
     AnnotationSender,
     InsightTopic,
@@ -32,3 +35,17 @@ def notification_targets(settings: Settings) -> dict[str, Target]:
         insights = InsightTopic(kafka.insights_topic, settings.routes)
         found[insights.name] = Target(StateTopicSender(kafka, kafka.insights_topic), insights=insights)
     return found
+
+
+def alert_context(settings: Settings) -> AlertContext:
+    """Gather what alerts need of the settings."""
+    from ragtide.dashboards.problem_links import problem_link
+    from ragtide.dashboards.trace_links import trace_link
+
+    return AlertContext(
+        settings.routes,
+        settings.alertmanager.labels,
+        settings.alertmanager.runbook_url,
+        partial(trace_link, settings=settings.grafana, uid_prefix=settings.dashboards.uid_prefix),
+        partial(problem_link, settings=settings.grafana, uid_prefix=settings.dashboards.uid_prefix),
+    )

@@ -6,6 +6,12 @@ messages: `AlertmanagerJob` posts every open problem again and again.
 """
 
 from ragtide.drift.notify.alert import AlertContext, alert_of
+from ragtide.drift.notify.alert_previews import (
+    alertmanager_target,
+    load_refused_alerts,
+    preview_alert,
+    send_sample_alert,
+)
 from ragtide.drift.notify.alertmanager import AlertmanagerJob
 from ragtide.drift.notify.alertmanager_target import Holding
 from ragtide.drift.notify.annotations import AnnotationChannel, AnnotationSender
@@ -34,8 +40,12 @@ __all__ = [
     "WebhookChannel",
     "WebhookSender",
     "alert_of",
+    "alertmanager_target",
     "known_targets",
+    "load_refused_alerts",
     "load_unsent",
+    "preview_alert",
     "preview_notifications",
     "send_sample",
+    "send_sample_alert",
 ]

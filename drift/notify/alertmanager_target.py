@@ -216,7 +216,7 @@ class AlertmanagerTarget:
         for one in batch:
             one.may_be_known = True
         try:
-            clock = self._gateway.post([_postable(one.posted, until) for one in batch])
+            clock = self._gateway.post([postable(one.posted, until) for one in batch])
         except Busy as error:
             if not error.is_sent:
                 for one, was_known in zip(batch, known, strict=True):
@@ -290,7 +290,8 @@ class AlertmanagerTarget:
         self._silences_at = now
 
 
-def _postable(one: PostedAlert, until: datetime) -> PostableAlert:
+def postable(one: PostedAlert, until: datetime) -> PostableAlert:
+    """Return the alert as the API takes it: resolved at its end, or else at `until` unless it is posted again."""
     alert = one.alert
     return PostableAlert(
         labels=alert.labels,

@@ -71,6 +71,11 @@ def send_sample(target: Target, now: datetime) -> Answer:
     return Answer(target.name, True, ", ".join(dict.fromkeys(filter(None, ids))))
 
 
+def sample_problem(now: datetime) -> Problem:
+    """Return the problem of the sample, open."""
+    return next(_sample_changes(now)).problem
+
+
 def sample_messages(target: Target, now: datetime) -> list[Message]:
     """Return the messages of the sample: of a problem if the target gets problems, else of an insight."""
     drafts = [] if target.channel is None else [message_of(target.channel, one, now) for one in _sample_changes(now)]

@@ -1,7 +1,7 @@
 """`ragtide notify`."""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,17 +16,11 @@ from ragtide.stream.cli.problems_lookup import episodes_of, open_database
 from ragtide.stream.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from ragtide.drift.notify import Preview, Target
-    from ragtide.drift.problems import Problem
-    from ragtide.sinks.clickhouse.database import Database
+    from ragtide.drift.notify import Target
     from ragtide.stream.settings.loader import Settings
-
-    OtherPreview = Callable[[Settings, Database, Problem], Iterable[Preview]]
 
 STATES = ("pending", "refused", "gave_up")
 _IN_WORDS = {"pending": "waiting", "refused": "refused", "gave_up": "given up"}
-# Previews of targets that are no `Channel`: what is posted there follows from open problems, not from events.
-OTHER_PREVIEWS: "tuple[OtherPreview, ...]" = ()
 
 target_option = click.option(
     "--target", "names", multiple=True, metavar="NAME[,NAME]", help="Only these targets, e.g. grafana,webhook:pager."
@@ -37,7 +31,7 @@ target_option = click.option(
 def command() -> None:
     """List undelivered notifications, preview those of a problem, test every target.
 
-    Targets are grafana, webhook:NAME and topic:NAME, as the settings have them.
+    Targets are grafana, webhook:NAME, topic:NAME and alertmanager:URL, as the settings have them.
 
     \b
     Examples:
@@ -59,7 +53,8 @@ def list_messages(
     """List messages that wait, were refused or were given up, by target, the oldest first, with age and reason.
 
     A waiting message is tried again at growing intervals. A refused one is not: the target will never accept its
-    content. One that a webhook failed on for retry_days is given up.
+    content. One that a webhook failed on for retry_days is given up. Of an Alertmanager, refused alerts are listed;
+    all others are posted again and again.
 
     \b
     Examples:
@@ -67,18 +62,15 @@ def list_messages(
       ragtide notify list --target webhook:pager --state refused
       ragtide notify list --json | jq -r '.[] | select(.attempts > 3) | .why'
     """
-    from ragtide.drift.notify import known_targets, load_unsent
+    from ragtide.drift.notify import known_targets, load_refused_alerts, load_unsent
     from ragtide.stream.cli.notify_render import as_objects, show_unsent, summary
 
     with open_database(config) as (_, database):
         wanted = split(names)
+        unsent = [*load_unsent(database), *load_refused_alerts(database)]
         if wanted:
-            check_names("--target", wanted, known_targets(database))
-        found = [
-            one
-            for one in load_unsent(database)
-            if (not wanted or one.target in wanted) and (not states or one.state in states)
-        ]
+            check_names("--target", wanted, {*known_targets(database), *(one.target for one in unsent)})
+        found = [one for one in unsent if (not wanted or one.target in wanted) and (not states or one.state in states)]
     now = datetime.now(UTC)
     if as_json:
         say_json(as_objects(found, now))
@@ -97,7 +89,7 @@ def list_messages(
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects: target, why_not, content.")
 @config_option
 def preview_problem(problem_id: str, names: tuple[str, ...], as_json: bool, config: Path | None) -> None:
-    """Show what each target would get about a problem as it is now: annotation, webhook body, record of a topic.
+    """Show what each target would get about a problem as it is now: annotation, webhook body, record or alert.
 
     PROBLEM is an id from `ragtide problems list`, or its first characters. Sends nothing. If a target gets nothing,
     the reason is printed: a filter, a mute, or a parent problem that is announced instead.
@@ -107,15 +99,15 @@ def preview_problem(problem_id: str, names: tuple[str, ...], as_json: bool, conf
       ragtide notify preview 3f2a
       ragtide notify preview 3f2a --target webhook:pager --json | jq '.[0].content.event.data'
     """
-    from ragtide.drift.notify import preview_notifications
+    from ragtide.drift.notify import preview_alert, preview_notifications
     from ragtide.stream.cli.notify_render import describe_preview
+    from ragtide.stream.notification_targets import alert_context
 
     with open_database(config) as (settings, database):
-        targets = _targets(settings, names)
-        problem = episodes_of(database, problem_id)[0]
-        found = list(preview_notifications(database, problem, targets, datetime.now(UTC)))
-        for other in OTHER_PREVIEWS:
-            found += other(settings, database, problem)
+        targets, urls = _targets(settings, names)
+        problem, now = episodes_of(database, problem_id)[0], datetime.now(UTC)
+        found = list(preview_notifications(database, problem, targets, now))
+        found += [preview_alert(database, url, problem, alert_context(settings), now) for url in urls]
     if as_json:
         say_json([asdict(one) for one in found])
         return
@@ -131,18 +123,25 @@ def test_targets(names: tuple[str, ...], as_json: bool, config: Path | None) -> 
     """Send a sample problem that opens and resolves through every target, and print what each answered.
 
     The sample has the app ragtide-test and severity info. Filters do not apply to it. It is taken back where the
-    target can forget it: the annotation is deleted, the record of a topic gets a tombstone. Nothing is stored. Exit
-    status 1 means that a target failed.
+    target can forget it: the annotation is deleted, the record of a topic gets a tombstone. In Alertmanager, the alert
+    ends by itself after two minutes. Nothing is stored. Exit status 1 means that a target failed.
 
     \b
     Examples:
       ragtide notify test
       ragtide notify test --target webhook:pager
     """
-    from ragtide.drift.notify import send_sample
+    from ragtide.drift.notify import send_sample, send_sample_alert
+    from ragtide.sinks.alertmanager import AlertmanagerGateway
+    from ragtide.stream.notification_targets import alert_context
 
     settings = settings_from(config).settings
-    answers = [send_sample(target, datetime.now(UTC)) for target in _targets(settings, names)]
+    targets, urls = _targets(settings, names)
+    answers = [send_sample(target, datetime.now(UTC)) for target in targets]
+    answers += [
+        send_sample_alert(AlertmanagerGateway(url, settings.alertmanager), alert_context(settings), datetime.now(UTC))
+        for url in urls
+    ]
     if as_json:
         say_json([asdict(one) for one in answers])
     else:
@@ -153,16 +152,25 @@ def test_targets(names: tuple[str, ...], as_json: bool, config: Path | None) -> 
     sys.exit(0 if all(one.ok for one in answers) else 1)
 
 
-def _targets(settings: "Settings", names: Sequence[str]) -> "list[Target]":
-    """The targets of these names, all without any; `ConfigError` if the settings have none."""
+def _targets(settings: "Settings", names: Sequence[str]) -> "tuple[list[Target], list[str]]":
+    """The targets of these names, and URLs of Alertmanagers; all without any name.
+
+    Raises `ConfigError` if the settings have none.
+    """
+    from ragtide.drift.notify import alertmanager_target
     from ragtide.evaluators.errors import ConfigError
     from ragtide.stream.notification_targets import notification_targets
 
     found: dict[str, Any] = {target.name: target for target in notification_targets(settings).values()}
-    if not found:
+    urls = {alertmanager_target(url): url for url in settings.alertmanager.urls}
+    if not found and not urls:
         raise ConfigError(
-            "no target is set: set grafana.url, [[webhooks]], kafka.problems_topic or kafka.insights_topic"
+            "no target is set: set grafana.url, [[webhooks]], alertmanager.urls, kafka.problems_topic or "
+            "kafka.insights_topic"
         )
-    wanted = split(tuple(names))
-    check_names("--target", wanted, found)
-    return [target for name, target in found.items() if not wanted or name in wanted]
+    wanted = split(tuple(names)) or [*found, *urls]
+    check_names("--target", wanted, [*found, *urls])
+    return (
+        [target for name, target in found.items() if name in wanted],
+        [url for name, url in urls.items() if name in wanted],
+    )

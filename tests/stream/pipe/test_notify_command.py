@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from ragtide.drift.leadership import Term
+from ragtide.drift.notify.alert import AlertContext, alert_of
 from ragtide.drift.notify.delivery import deliver
+from ragtide.drift.notify.posted_alerts import PostedAlert, store_posted
+from ragtide.drift.notify.previews import sample_problem
 from ragtide.evaluators.errors import Transient
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.stream.cli import main
@@ -20,8 +24,12 @@ from ragtide.stream.jobs_process import run_jobs
 from ragtide.stream.local.broker import EmbeddedBroker
 from ragtide.stream.settings.loader import load
 from ragtide.stream.telemetry.registry import Telemetry
+from tests.contracts.alertmanager_server import AlertmanagerFault
+from tests.contracts.alertmanager_server import serving as serving_alertmanager
 from tests.contracts.grafana_server import TOKEN, GrafanaServer, serving
 from tests.drift.notify.webhook_site import target, webhook
+from tests.infra.alertmanager import Receiver as AlertReceiver
+from tests.infra.alertmanager import config_for, running, wait_for
 from tests.infra.fresh_database import reached
 from tests.infra.webhook_receiver import SECRET, Answer, Receiver, receiving
 from tests.stream.pipe.problem_site import Site
@@ -110,6 +118,64 @@ def test_a_preview_shows_what_each_target_gets_or_why_not(scene: Scene) -> None:
     assert scene.receiver.calls == []
     assert scene.site.database.rows("SELECT count() AS n FROM outbox") == [{"n": 0}]
     assert "no problem 'zzz'" in scene.run("preview", "zzz", exit_code=2).stderr
+
+
+def test_a_preview_shows_the_alert_of_a_problem_or_why_there_is_none(scene: Scene) -> None:
+    scene.site.sees("drift")
+    problem = scene.site.problem
+    scene.add('[alertmanager]\nurls = ["http://127.0.0.1:9"]\n[alertmanager.labels]\ncluster = "eu"\n')
+    scene.add('[[routes]]\nowner = "quality-team"\n')
+
+    def preview() -> dict[str, Any]:
+        (found,) = json.loads(scene.run("preview", problem.problem_id, "--json").stdout)
+        return dict(found)
+
+    found = preview()
+    assert (found["target"], found["why_not"]) == ("alertmanager:http://127.0.0.1:9", "")
+    labels = found["content"]["labels"]
+    assert (labels["alertname"], labels["cluster"], labels["owner"], labels["problem_id"]) == (
+        "RagtideDrift", "eu", "quality-team", problem.problem_id,
+    )  # fmt: skip
+    assert found["content"]["annotations"]["summary"]
+    scene.site.on("mute", "--why", "known", "--until", "2h", "--by", "bob")
+    assert preview()["why_not"].startswith("muted by bob until")
+    scene.site.on("unmute", "--by", "bob")
+    scene.site.on("accept", "--why", "so be it", "--by", "ada")
+    assert preview()["why_not"] == "the problem is resolved"
+
+
+def test_alerts_that_were_refused_are_listed(scene: Scene) -> None:
+    alert = alert_of(sample_problem(datetime.now(UTC)), AlertContext())
+    refused = PostedAlert(alert, "refused", why="answered 400: no such label")
+    store_posted(scene.site.database, "http://am:9093", [refused], Term(1, datetime.now(UTC)))
+    (found,) = json.loads(scene.run("list", "--json", "--target", "alertmanager:http://am:9093").stdout)
+    assert (found["state"], found["subject"], found["why"]) == (
+        "refused", alert.problem_id, "answered 400: no such label",
+    )  # fmt: skip
+
+
+def test_a_sample_alert_says_what_alertmanager_answered(scene: Scene) -> None:
+    with serving_alertmanager() as server:
+        scene.add(f'[alertmanager]\nurls = ["{server.url}"]\n')
+        assert scene.run("test").stdout == f"ok      alertmanager:{server.url}: answered 200; the alert ends in 120 s\n"
+        server.faults.append(AlertmanagerFault("POST", "/alerts", 400, b'"bad label"'))
+        assert "answered POST /api/v2/alerts with 400: bad label" in scene.run("test", exit_code=1).stdout
+    ((alert,),) = server.posted
+    assert (alert["labels"]["app"], alert["labels"]["severity"]) == ("ragtide-test", "info")
+    assert server.violations == []
+
+
+@pytest.mark.alertmanager
+def test_a_sample_alert_reaches_the_receiver_and_ends_by_itself(scene: Scene, tmp_path: Path) -> None:
+    with AlertReceiver() as receiver, running(tmp_path / "am", config_for(receiver)) as alertmanager:
+        scene.add(f'[alertmanager]\nurls = ["{alertmanager.url}"]\n')
+        scene.run("test")
+        wait_for(lambda: receiver.notifications, "a notification")
+        (alert,) = receiver.notifications[0].alerts
+        ends_in_s = (datetime.fromisoformat(alert["endsAt"]) - datetime.now(UTC)).total_seconds()
+    assert alert["labels"]["app"] == "ragtide-test"
+    assert alert["status"] == "firing"
+    assert ends_in_s < 120
 
 
 @pytest.mark.broker

@@ -1,0 +1,67 @@
+"""What each Alertmanager would get about a problem now, a sample alert to post to it, and alerts that it refused."""
+
+from datetime import datetime, timedelta
+
+from ragtide.drift.notify.alert import AlertContext, alert_of
+from ragtide.drift.notify.alertmanager_target import postable
+from ragtide.drift.notify.messages import silenced
+from ragtide.drift.notify.open_problems import OpenProblems
+from ragtide.drift.notify.outbox import Unsent
+from ragtide.drift.notify.posted_alerts import PostedAlert
+from ragtide.drift.notify.previews import Answer, Preview, sample_problem
+from ragtide.drift.problems import Problem
+from ragtide.evaluators.errors import RagtideError
+from ragtide.sinks.alertmanager import AlertmanagerGateway
+from ragtide.sinks.clickhouse.database import Database
+
+_SAMPLE_LASTS = timedelta(minutes=2)  # longer than the usual group_wait: an alert that ends before notifies nobody
+
+
+def alertmanager_target(url: str) -> str:
+    """Return the name of an Alertmanager among the targets."""
+    return f"alertmanager:{url}"
+
+
+def preview_alert(database: Database, url: str, problem: Problem, context: AlertContext, now: datetime) -> Preview:
+    """Return the alert of an episode of a problem, as it is now, with its symptoms. Posts nothing."""
+    wanted = OpenProblems(database, context).look(now)
+    firing = wanted.firing.get(problem.problem_id)
+    alert = firing or wanted.explained.get(problem.problem_id) or alert_of(problem, context)
+    why_not = "" if firing else silenced(database, problem, now) or f"the problem is {problem.state}"
+    content = {"labels": alert.labels, "annotations": alert.annotations, "startsAt": alert.starts_at.isoformat()}
+    return Preview(alertmanager_target(url), why_not, content)
+
+
+def send_sample_alert(gateway: AlertmanagerGateway, context: AlertContext, now: datetime) -> Answer:
+    """Post an alert of severity info that ends by itself. Alertmanager's routes decide whom it notifies."""
+    alert = PostedAlert(alert_of(sample_problem(now), context))
+    name = alertmanager_target(gateway.url)
+    try:
+        gateway.post([postable(alert, now + _SAMPLE_LASTS)])
+    except RagtideError as error:
+        return Answer(name, False, str(error))
+    finally:
+        gateway.close()
+    return Answer(name, True, f"200; the alert ends in {_SAMPLE_LASTS.total_seconds():.0f} s")
+
+
+def load_refused_alerts(database: Database) -> list[Unsent]:
+    """Load the alerts that an Alertmanager refused, by Alertmanager, the oldest first."""
+    rows = database.rows(
+        "SELECT fingerprint, url, problem_id, started_at, updated_at, why FROM alerts_posted FINAL "
+        "WHERE state = 'refused' ORDER BY url, updated_at, fingerprint"
+    )
+    return [
+        Unsent(
+            message_id=row["fingerprint"],
+            target=alertmanager_target(row["url"]),
+            state="refused",
+            action="open",
+            subject=row["problem_id"],
+            attempts=1,
+            written_at=row["started_at"],
+            updated_at=row["updated_at"],
+            why=row["why"],
+        )
+        for row in rows
+    ]
