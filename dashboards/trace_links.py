@@ -9,6 +9,7 @@ from ragtide.dashboards.variable_sql import literal
 from ragtide.sinks.settings import TRACE_FIELDS, GrafanaSettings
 
 TRACE = "trace"  # name of the dashboard
+_RANGE = "'&from=', toString(toUnixTimestamp($__fromTime)), '000&to=', toString(toUnixTimestamp($__toTime)), '000'"
 
 
 def trace_link(trace_id: str, app: str, settings: GrafanaSettings, uid_prefix: str = DEFAULT_PREFIX) -> str:
@@ -24,14 +25,15 @@ def trace_link(trace_id: str, app: str, settings: GrafanaSettings, uid_prefix: s
 def trace_link_sql(app: str, trace_id: str, trace_url: str, run: str = "'live'") -> str:
     """Write the same link as an expression over columns; `trace_url` is that of the settings, or empty.
 
-    Without `trace_url` it is relative to Grafana. Names are encoded, so none of them leads elsewhere.
+    Without `trace_url` it is relative to Grafana and keeps the time range. Names are encoded, so none of them leads
+    elsewhere.
     """
     if trace_url:
         link = filled_template_sql(trace_url, {"app": app, "trace_id": trace_id})
     else:
         names = {"var-app": app, "var-run": run, "var-trace_id": trace_id}
         query = ", '&', ".join(f"'{name}=', encodeURLComponent({sql})" for name, sql in names.items())
-        link = f"concat('/d/{DEFAULT_PREFIX}{TRACE}?', {query})"
+        link = f"concat('/d/{DEFAULT_PREFIX}{TRACE}?', {query}, {_RANGE})"
     return f"if({trace_id} = '', '', {link})"
 
 

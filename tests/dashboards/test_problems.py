@@ -219,7 +219,8 @@ def test_the_chosen_problem_is_the_worst_or_the_named_one(shown: Shown) -> None:
     assert log == [("explained", "", "Of tenant acme."), ("acked", "kim", "on it"), ("opened", "", "it fell")]
     examples = shown.rows("table Example traces A")
     assert [row["trace"] for row in examples] == ["t1", "t2"]
-    assert examples[0]["trace_link"] == "/d/ragtide-trace?var-app=helpdesk&var-run=live&var-trace_id=t1"
+    kept = f"from={1000 * int(NOON.timestamp())}&to={1000 * int(END.timestamp())}"
+    assert examples[0]["trace_link"] == f"/d/ragtide-trace?var-app=helpdesk&var-run=live&var-trace_id=t1&{kept}"
     assert {row["figure"]: row["value"] for row in shown.rows("table Likely cause in detail A")} == {
         "n before": "10", "stage": "retrieval",
     }  # fmt: skip

@@ -225,7 +225,8 @@ def test_open_problems_the_worst_first(own: Shown) -> None:
         "number of examples": 2, "problem_id": "a",
         "taken by": "kim", "muted by": "", "before_ms": (NOON - timedelta(minutes=25)).timestamp() * 1000,
     }  # fmt: skip
-    assert link == "/d/ragtide-trace?var-app=helpdesk&var-run=live&var-trace_id=t2"
+    kept = f"from={1000 * int(NOON.timestamp())}&to={1000 * int(END.timestamp())}"
+    assert link == f"/d/ragtide-trace?var-app=helpdesk&var-run=live&var-trace_id=t2&{kept}"
     assert (second["opened_at"], second["severity"], second["what to do"]) == (later, "info", "a b")
     assert own.rows("table Open problems A", {"environment": ["staging"]}) == []
     (fair,) = own.rows("table Open problems A", {"standard": ["Fair"]})

@@ -37,11 +37,13 @@ def test_tables_have_the_same_link(database: Database, trace_url: str) -> None:
             f"SELECT {trace_link_sql('app', 'id', trace_url)} AS link FROM (SELECT {{a:String}} AS app, "
             f"{{i:String}} AS id)"
         )
+        sql = sql.replace("$__fromTime", "toDateTime(1000)").replace("$__toTime", "toDateTime(2000)")
         assert VARIABLE.findall(sql.replace("{a:String}", "").replace("{i:String}", "")) == []
         [row] = database.rows(sql, {"a": "docs bot", "i": trace_id})
         expected = trace_link(trace_id, "docs bot", GrafanaSettings(url="https://g.example", trace_url=trace_url))
         expected = expected.removeprefix("https://g.example").replace("orgId=1&", "") if trace_id else ""
-        assert row["link"] == expected
+        kept = "&from=1000000&to=2000000" if trace_id and not trace_url else ""
+        assert row["link"] == expected + kept
 
 
 @pytest.mark.clickhouse
