@@ -54,5 +54,5 @@ def _of_masks(predicted: Sequence[Mask], expected: Sequence[Mask]) -> Floats:
 
 def _ratio(both: Floats, one: Floats, other: Floats) -> Floats:
     either = one + other - both
-    ratio: Floats = np.divide(both, either, out=np.zeros_like(both), where=either > 0.0)
+    ratio: Floats = np.divide(both, either, out=np.zeros(both.shape), where=either > 0.0)
     return np.clip(ratio, 0.0, 1.0)

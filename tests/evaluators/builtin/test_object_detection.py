@@ -326,3 +326,10 @@ def test_without_shapely_it_is_unavailable_and_says_what_to_install(monkeypatch:
     plan = prepare({"object_detection": object_detection}, EvaluatorSettings(), "fast", None)
     assert plan.prepared == ()
     assert plan.unavailable == {"object_detection": "shapely not installed: pip install 'ragtide[vision]'"}
+
+
+@pytest.mark.parametrize("empty", [1, 2])
+def test_predicted_masks_without_a_pixel_match_nothing(empty: int) -> None:
+    nothing = {"label": "cat", "mask": [[0] * 14] * 14, "score": 0.9}
+    made = window([Boxes((mask(region("cat", (1, 1, 5, 5))),), (nothing,) * empty)])
+    assert (made.metrics["map"], made.metrics["mar"]) == (0.0, 0.0)
