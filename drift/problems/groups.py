@@ -204,12 +204,16 @@ def _places(problem: Problem) -> list[tuple[str, str]]:
 
 def _explains(cause: Problem, other: Problem, now: datetime) -> bool:
     """Whether `other` follows from `cause`, as far as both are known."""
-    if cause.problem_id == other.problem_id or ProblemKey.of(cause) == ProblemKey.of(other):  # another episode
+    if cause.problem_id == other.problem_id:  # another episode
         return False
     if inhibits(cause, other):
         outlasts = COINCIDENT if cause.aspect == other.aspect else timedelta()
-        return _was_open_with(cause, other, now, outlasts)
-    return _follows(cause, other) and _was_open_with(cause, other, now, _OUTLASTS) and _began_together(cause, other)
+        explains = _was_open_with(cause, other, now, outlasts)
+    else:
+        explains = (
+            _follows(cause, other) and _was_open_with(cause, other, now, _OUTLASTS) and _began_together(cause, other)
+        )
+    return explains and ProblemKey.of(cause) != ProblemKey.of(other)
 
 
 def _is_part_of(cause: Problem, other: Problem) -> bool:
