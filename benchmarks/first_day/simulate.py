@@ -164,8 +164,9 @@ def simulate(database: Database, plan: Plan) -> Result:
 
 def _announced(database: Database, onset: datetime) -> Counter[str]:
     """Count the openings since `onset` that were announced, by environment."""
-    payloads = [
-        json.loads(row["payload"]) for row in database.rows("SELECT payload FROM outbox FINAL WHERE action = 'open'")
-    ]
-    tags = [one["tags"] for one in payloads if datetime.fromisoformat(one["at"]) >= onset]
+    rows = database.rows(
+        "SELECT payload FROM outbox FINAL WHERE action = 'open' AND at >= {onset:DateTime64(3, 'UTC')}",
+        {"onset": onset},
+    )
+    tags = [json.loads(row["payload"])["tags"] for row in rows]
     return Counter(tag.partition(":")[2] for some in tags for tag in some if tag.startswith("environment:"))

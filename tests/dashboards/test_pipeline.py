@@ -105,15 +105,20 @@ def ago(seconds: float) -> datetime:
     return NOW - timedelta(seconds=seconds)
 
 
+def beat(seconds: float) -> datetime:
+    """Heartbeats are compared with the clock, and the module may have been imported long before the test runs."""
+    return datetime.now(UTC) - timedelta(seconds=seconds)
+
+
 def rows() -> Iterator[tuple[str, list[Any]]]:
     yield (
         "progress",
         [
-            Heartbeat("fast", "rag.traces", 0, "w1", ago(5), 100, 0, ago(1)),
-            Heartbeat("fast", "rag.traces", 1, "w1", ago(3600), 100, 0, ago(1)),  # nothing waits: not behind
-            Heartbeat("model", "rag.traces", 0, "w2", ago(300), 40, 60, ago(2)),
-            Heartbeat("model", "rag.traces", 1, "w3", ago(200), 10, 90, ago(600)),  # its worker is silent
-            Heartbeat("model", "old.topic", 0, "w3", ago(90_000), 10, 5, ago(90_000)),  # expired
+            Heartbeat("fast", "rag.traces", 0, "w1", ago(5), 100, 0, beat(1)),
+            Heartbeat("fast", "rag.traces", 1, "w1", ago(3600), 100, 0, beat(1)),  # nothing waits: not behind
+            Heartbeat("model", "rag.traces", 0, "w2", ago(300), 40, 60, beat(2)),
+            Heartbeat("model", "rag.traces", 1, "w3", ago(200), 10, 90, beat(600)),  # its worker is silent
+            Heartbeat("model", "old.topic", 0, "w3", ago(90_000), 10, 5, beat(90_000)),  # expired
         ],
     )
     yield "watermarks", [WatermarkRow("fast", "rag.traces", ago(60)), WatermarkRow("model", "rag.traces", ago(330))]

@@ -27,8 +27,9 @@ Open = Callable[..., "Page"]
 
 @pytest.fixture(scope="module")  # while it is there, an event loop runs in this thread: no other test may see it
 def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=30_000)
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     assert found, "Chromium is missing: run `make chromium`"
     with sync_playwright() as playwright:
