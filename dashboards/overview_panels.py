@@ -79,8 +79,8 @@ def quality_over_time(metrics: Sequence[str], tables: Tables) -> timeseries.Pane
 def open_problems(tables: Tables, trace_url: str) -> table.Panel:
     """Table of open problems, most severe first."""
     sql = (
-        "SELECT severity, opened_at, type, metric, model, symptoms, "
-        "if(segment = '', '', concat(segment, ' = ', segment_value)) AS segment, description, explanation AS why, "
+        "SELECT severity, opened_at, description, symptoms, metric, model, "
+        "if(segment = '', '', concat(segment, ' = ', segment_value)) AS segment, type, explanation AS why, "
         "arrayStringConcat(actions, ' ') AS `what to do`, examples[1] AS `worst trace`, "
         "length(examples) AS `number of examples`, "
         "problem_id, acked_by AS `taken by`, muted_by AS `muted by`, "

@@ -20,6 +20,8 @@ _IN_RANGE = "first_seen_at <= $__toTime AND ifNull(resolved_at, now64(3)) >= $__
 _GIVEN = f"trim({value('problem')})"
 _SINCE = "parseDateTime64BestEffortOrNull(JSONExtractString(attributes, 'since'), 3, 'UTC')"
 _SEGMENT = "if(segment = '', '', concat(segment, ' = ', segment_value)) AS segment"
+_RAW = "trim(BOTH '\"' FROM pair.2)"
+_FIGURE = f"if(isNull(toFloat64OrNull({_RAW})), {_RAW}, toString(round(toFloat64OrZero({_RAW}), 4)))"
 _MOST = 500  # problems of a table
 _BARS = 25  # problems of the timeline
 _POINTS = 240  # of the timeline
@@ -146,21 +148,22 @@ class ProblemQueries:
         """Return the figures behind the chosen problem, the key ones first."""
         order = array(map(text, _KEY_FIGURES), "String")
         left_out = array(map(text, _WHERE), "String")
-        raw = "trim(BOTH '\"' FROM pair.2)"
-        shown = f"if(isNull(toFloat64OrNull({raw})), {raw}, toString(round(toFloat64OrZero({raw}), 4)))"
         return (
-            f"WITH {self._one()} SELECT replaceAll(pair.1, '_', ' ') AS figure, {shown} AS value FROM ("
+            f"WITH {self._one()} SELECT replaceAll(pair.1, '_', ' ') AS figure, {_FIGURE} AS value FROM ("
             f"SELECT JSONExtractKeysAndValuesRaw(attributes) AS every {self._of_one()}) ARRAY JOIN every AS pair "
             f"WHERE pair.2 NOT IN ('null', '\"\"', '[]', '{{}}', '[\"\"]') AND NOT has({left_out}, pair.1) "
             f"ORDER BY indexOf({order}, pair.1) = 0, indexOf({order}, pair.1), pair.1"
         )
 
     def cause(self) -> str:
-        """Return the figures of the likely cause of the chosen problem."""
-        raw = "trim(BOTH '\"' FROM pair.2)"
+        """Return the figures of the likely cause of the chosen problem; those of an object apart."""
+        flat = (
+            "arrayFlatten(arrayMap(pair -> if(startsWith(pair.2, '{'), arrayMap(part -> (concat(pair.1, ' ', part.1), "
+            "part.2), JSONExtractKeysAndValuesRaw(pair.2)), [pair]), JSONExtractKeysAndValuesRaw(cause)))"
+        )
         return (
-            f"WITH {self._one()} SELECT replaceAll(pair.1, '_', ' ') AS figure, {raw} AS value FROM ("
-            f"SELECT JSONExtractKeysAndValuesRaw(cause) AS every {self._of_one()}) ARRAY JOIN every AS pair "
+            f"WITH {self._one()} SELECT replaceAll(pair.1, '_', ' ') AS figure, {_FIGURE} AS value FROM ("
+            f"SELECT {flat} AS every {self._of_one()}) ARRAY JOIN every AS pair "
             "WHERE pair.2 NOT IN ('null', '\"\"', '[]', '{}') AND pair.1 NOT IN ('opening', 'attempt', 'again_at') "
             "ORDER BY pair.1"
         )

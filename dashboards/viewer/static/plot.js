@@ -67,7 +67,7 @@ export class Plot {
       draw: [...(given.draw || []), ...(isTime ? [(u) => this.markers(u)] : [])],
     };
     return {
-      width, height, ms: 1, padding: [8, isTime ? 10 : 22, 0, 0], hooks, legend: { show: false }, bands: spec.bands,
+      width, height, ms: 1, padding: [8, 24, 0, 0], hooks, legend: { show: false }, bands: spec.bands,
       scales: { x: isTime ? { time: true, range: () => [this.board.shown.from, this.board.shown.to] } : { time: false, range: spec.xRange }, ...spec.scales },
       series: [{}, ...spec.series],
       axes: [isTime ? timeAxis() : valueAxis('x', spec.xUnit, { side: 2, label: spec.xLabel, labelSize: 18, labelFont: FONT }), ...spec.axes],
