@@ -5,7 +5,7 @@ delivers them. `DeliveryJob` does the rest for one target: order, retries, and w
 messages: `AlertmanagerJob` posts every open problem again and again.
 """
 
-from ragtide.drift.notify.alert import AlertContext, alert_of
+from ragtide.drift.notify.alert import ALERT_PREFIX, LONGEST_LABEL, AlertContext, alert_of, alertname, label_value
 from ragtide.drift.notify.alertmanager import AlertmanagerJob
 from ragtide.drift.notify.alertmanager_target import Holding
 from ragtide.drift.notify.annotations import AnnotationChannel, AnnotationSender
@@ -17,6 +17,8 @@ from ragtide.drift.notify.state_topics import InsightTopic, ProblemTopic
 from ragtide.drift.notify.webhooks import WebhookChannel, WebhookSender
 
 __all__ = [
+    "ALERT_PREFIX",
+    "LONGEST_LABEL",
     "SCHEMA_ID",
     "AlertContext",
     "AlertmanagerJob",
@@ -34,7 +36,9 @@ __all__ = [
     "WebhookChannel",
     "WebhookSender",
     "alert_of",
+    "alertname",
     "known_targets",
+    "label_value",
     "load_unsent",
     "preview_notifications",
     "send_sample",
