@@ -57,7 +57,7 @@ class BurnRules:
             sql=self._sql(objective, others, pairs, severity),
             limit=0,
             annotations={
-                "title": f'{where}: {burns} {{{{ printf "%.1f" $values.A.Value }}}} times too fast',
+                "title": f'{where}: {burns} at {{{{ printf "%.1f" $values.A.Value }}}} times the allowed rate',
                 "summary": f"{where}: {burns}",
                 "description": f'{where}: {burns} at {{{{ printf "%.3g" $values.A.Value }}}} times the allowed rate. '
                 f"Allowed: {(1 - objective.target) * 100:.3g} % of the records of {objective.metric} within "

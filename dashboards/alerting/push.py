@@ -12,6 +12,8 @@ from ragtide.dashboards.alerting_settings import is_reference
 from ragtide.evaluators.errors import ConfigError
 from ragtide.sinks.grafana_alerting import AlertingGateway
 
+_WHOLE = ("labels", "annotations")  # members to which nobody may add
+
 
 @dataclass(slots=True)
 class AlertPushResult:
@@ -137,7 +139,8 @@ def _record(result: AlertPushResult, name: str, stored: Json | None, *, is_same:
 def _holds(stored: Any, ours: Any) -> bool:
     """Tell whether all that is ours is stored so; Grafana adds members of its own, and leaves out empty ones."""
     if isinstance(ours, Mapping) and isinstance(stored, Mapping):
-        return all(_holds(stored.get(name), value) for name, value in ours.items())
+        same = ((stored.get(name) or {}) == ours[name] for name in _WHOLE if name in ours)
+        return all(same) and all(_holds(stored.get(name), value) for name, value in ours.items())
     if isinstance(ours, list) and isinstance(stored, list):
         return len(ours) == len(stored) and all(map(_holds, stored, ours))
     return bool(stored == ours) or (stored is None and ours in (False, "", [], {}))

@@ -85,6 +85,12 @@ def test_what_a_person_changed_is_put_right(grafana: GrafanaServer) -> None:
     assert push_alerting(gateway(grafana), made()).unchanged == NAMES
 
 
+def test_a_label_that_a_person_added_is_taken_away(grafana: GrafanaServer) -> None:
+    push_alerting(gateway(grafana), made())
+    grafana.state.alerting.groups["ragtide-alerts", "ragtide"]["rules"][0]["labels"]["team"] = "mine"
+    assert push_alerting(gateway(grafana), made()).changed == ["rules ragtide"]
+
+
 def test_policies_of_others_stay_and_ours_comes_first(grafana: GrafanaServer) -> None:
     others = [{"receiver": "grafana-default-email", "object_matchers": [["team", "=", "web"]], "continue": True}]
     grafana.state.alerting.policies |= {"routes": copy.deepcopy(others), "group_by": ["team"]}
