@@ -232,8 +232,8 @@ class GrafanaAlertingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_
         for name in (timing for route in self.routes for timing in route.mute_timings):
             if name not in self.mute_timings:
                 raise ValueError(f"routes: no mute timing {name}; {_valid(self.mute_timings)}")
-        if self.routes and not self.contact_point:
-            raise ValueError("routes need contact_point, which gets the alerts that no route matches")
+        if (self.routes or self.fault_contact_point) and not self.contact_point:
+            raise ValueError("routes and fault_contact_point need contact_point, which gets what no route matches")
         return self
 
     def raises_problems(self, *, has_alertmanager: bool) -> bool:

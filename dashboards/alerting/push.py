@@ -46,7 +46,9 @@ def push_alerting(grafana: AlertingGateway, alerting: Alerting, *, with_secrets:
     for point, document in zip(alerting.notifications.contact_points, points, strict=True):
         _put_contact_point(grafana, result, point, document, known.get(point.uid), with_secrets=with_secrets)
     if alerting.notifications.policy is not None:
-        _put_policy(grafana, result, alerting.notifications.policy)
+        # The label of alerts is the title that the folder has.
+        matchers = [[FOLDER_LABEL, "=", grafana.folder_title(alerting.folder_uid)]]
+        _put_policy(grafana, result, {**alerting.notifications.policy, "object_matchers": matchers})
     for group in alerting.groups:
         _put_group(grafana, result, alerting, group)
     _remove_rules(grafana, result, alerting)
@@ -94,8 +96,7 @@ def _put_policy(grafana: AlertingGateway, result: AlertPushResult, policy: Json)
 
 def _is_ours(route: Json, policy: Json) -> bool:
     """Whether it is the policy of our folder, and of nothing narrower."""
-    matchers = route.get("object_matchers") or []
-    return bool(matchers == policy["object_matchers"] and matchers[0][0] == FOLDER_LABEL)
+    return bool(route.get("object_matchers") == policy["object_matchers"])
 
 
 def _put_group(grafana: AlertingGateway, result: AlertPushResult, alerting: Alerting, group: RuleGroup) -> None:

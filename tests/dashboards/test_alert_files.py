@@ -233,7 +233,7 @@ def test_the_command_writes_a_file_a_folder_or_manifests(tmp_path: Path) -> None
     ("changes", "says"),
     [
         ({"contact_point": "nobody"}, "contact_point: no contact point nobody; valid: chat, office"),
-        ({"contact_point": ""}, "routes need contact_point"),
+        ({"contact_point": ""}, "routes and fault_contact_point need contact_point"),
         ({"routes": [{"contact_point": "nobody"}]}, "routes: no contact point nobody"),
         ({"routes": [{"contact_point": "pager", "mute_timings": ["never"]}]}, "no mute timing never; valid: off-hours"),
         ({"mute_timings": {"off-hours": [{"times": ["22:00-06:00"]}]}}, "for a night give two"),

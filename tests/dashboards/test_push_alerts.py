@@ -103,6 +103,14 @@ def test_policies_of_others_stay_and_ours_comes_first(grafana: GrafanaServer) ->
     assert (ours["object_matchers"], ours["group_wait"]) == ([["grafana_folder", "=", "ragtide alerts"]], "45s")
 
 
+def test_a_folder_that_a_person_renamed_keeps_its_policy(grafana: GrafanaServer) -> None:
+    push_alerting(gateway(grafana), made())
+    grafana.state.folders["ragtide-alerts"]["title"] = "Quality"
+    assert push_alerting(gateway(grafana), made()).created == ["notification policy"]
+    assert grafana.state.alerting.policies["routes"][0]["object_matchers"] == [["grafana_folder", "=", "Quality"]]
+    assert push_alerting(gateway(grafana), made()).unchanged == NAMES
+
+
 def test_without_a_contact_point_no_policy_is_touched(grafana: GrafanaServer) -> None:
     push_alerting(gateway(grafana), alerting(load()))
     assert [call for call in grafana.calls if "policies" in call.path or "contact-points" in call.path] == []
