@@ -15,12 +15,12 @@ def budgets_left(tables: Tables, objectives: Sequence[Objective], metrics: Mappi
     As `ragtide.drift.checks.error_budget` computes it, over the objective's period that ends with the time range, in
     whole hours where one is closed.
     """
-    parts = [_left(tables, one, other, metrics[one.metric]) for one, other in _effective(objectives, metrics)]
+    parts = [_left(tables, one, other, metrics[one.metric]) for one, other in effective(objectives, metrics)]
     nothing = "SELECT '' AS app, '' AS environment, '' AS objective, 0. AS budget_left, 0 AS records WHERE 0"
     return " UNION ALL ".join(parts or [nothing])
 
 
-def _effective(
+def effective(
     objectives: Sequence[Objective], metrics: Mapping[str, MetricRef]
 ) -> Iterator[tuple[Objective, list[str]]]:
     """Each enabled objective whose metric there is, with the applications that have one of their own by its name."""

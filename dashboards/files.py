@@ -11,6 +11,7 @@ from ragtide.dashboards.data_source import PLUGIN
 DASHBOARD_API = "dashboard.grafana.app/v1beta1"
 FOLDER_API = "folder.grafana.app/v1beta1"
 _FOLDER_OF = "grafana.app/folder"
+_PRIVATE = 0o600
 DASHBOARDS_PATH = "/var/lib/grafana/dashboards/ragtide"
 _PROVIDER = """\
 # Written by `ragtide dashboards build --format provisioning`. JSON, which YAML includes. The path is that of the
@@ -70,7 +71,7 @@ def provisioning_files(
 ) -> Iterator[File]:
     """Yield a tree: `provisioning/` for Grafana's folder of that name, and `dashboards/` to put at `path`.
 
-    `alerts` is the text of `ragtide.dashboards.alerts.provisioning`.
+    `alerts` is the text of `ragtide.dashboards.alerting.provisioning`.
     """
     provisioning = PurePosixPath("provisioning")
     yield File(provisioning / "dashboards" / "ragtide.yaml", provider(names, path))
@@ -116,12 +117,15 @@ def source(names: DashboardSettings, database: str) -> str:
     return _SOURCE + to_json({"apiVersion": 1, "datasources": [entry]})
 
 
-def write(files: Iterator[File], directory: Path) -> list[Path]:
-    """Write the files below the folder, and return their paths."""
+def write(files: Iterator[File], directory: Path, *, is_private: bool = False) -> list[Path]:
+    """Write the files below the folder, and return their paths. Nobody else may read private ones."""
     written = []
     for file in files:
         target = directory / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
+        if is_private:
+            target.touch(mode=_PRIVATE)
+            target.chmod(_PRIVATE)  # it may have been there
         target.write_text(file.text, encoding="utf-8")
         written.append(target)
     return written

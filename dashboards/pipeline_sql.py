@@ -131,6 +131,14 @@ class PipelineQueries:
             "ORDER BY failed DESC, evaluator, reason LIMIT 200"
         )
 
+    def failed_share(self, min_sample: int) -> str:
+        """Return a row per evaluator: the failed share of its evaluations; 0 with fewer than `min_sample`."""
+        return (
+            f"SELECT toString(evaluator) AS evaluator, {self._lane()} AS lane, sum(applicable) AS evaluations, "
+            f"if(evaluations >= {min_sample}, sum(failed) / evaluations, 0) AS share {self._windows()} "
+            "GROUP BY evaluator, lane"
+        )
+
     def insert_lag(self) -> str:
         """Return a time series: quantiles of the seconds from event time to the row, without labelled traces."""
         lag = "greatest(dateDiff('millisecond', time, ingested_at), 0) / 1000"

@@ -56,7 +56,8 @@ class TraceQueries:
         columns = "time, trace_id, error, latency_s, cost_usd, environment, model, prompt_version"
         return (
             f"WITH ({self._picks()}) AS picks SELECT t.time AS time, t.trace_id AS trace_id, "
-            "q.question AS question, if(s.judged = 0, NULL, s.failed) AS `failed metrics`, s.judged AS `of judged`, s.worst AS `worst metric`, "
+            "q.question AS question, "
+            "if(s.judged = 0, NULL, s.failed) AS `failed metrics`, s.judged AS `of judged`, s.worst AS `worst metric`, "
             "if(s.worst = '', NULL, s.worst_value) AS `its value`, t.error AS error, "
             "t.latency_s AS latency, t.cost_usd AS cost, t.environment AS environment, t.model AS model, "
             f"t.prompt_version AS `prompt version` "

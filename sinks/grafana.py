@@ -4,7 +4,7 @@ grafana-api 1.0.3 is old: of it we use the session, the token and the verbs, wit
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -63,16 +63,16 @@ class GrafanaGateway:
 
     def ensure_folder(self, uid: str, title: str) -> None:
         """Create the folder if it is missing; an existing one keeps its title."""
-        if self._find(f"/folders/{_path(uid)}") is None:
+        if self._find(f"/folders/{uid_path(uid)}") is None:
             try:
                 self._call("POST", "/folders", {"uid": uid, "title": title})
             except Refused:  # another process was quicker, or a repeated call had arrived the first time
-                if self._find(f"/folders/{_path(uid)}") is None:
+                if self._find(f"/folders/{uid_path(uid)}") is None:
                     raise
 
     def dashboard(self, uid: str) -> Json | None:
         """The stored dashboard, or None."""
-        found = self._find(f"/dashboards/uid/{_path(uid)}")
+        found = self._find(f"/dashboards/uid/{uid_path(uid)}")
         return None if found is None else self._member(found, "dashboard", dict)
 
     def put_dashboard(self, dashboard: Json, folder_uid: str, message: str) -> None:
@@ -82,7 +82,7 @@ class GrafanaGateway:
 
     def put_data_source(self, data_source: Json) -> None:
         """Make or overwrite the data source of this `uid`."""
-        path = f"/datasources/uid/{_path(data_source['uid'])}"
+        path = f"/datasources/uid/{uid_path(data_source['uid'])}"
         if self._find(path) is not None:
             self._call("PUT", path, data_source)
             return
@@ -123,20 +123,29 @@ class GrafanaGateway:
         found: Json | None = self._unless_gone("GET", path)
         return found
 
-    def _unless_gone(self, verb: str, path: str, body: Json | None = None) -> Any:
+    def _unless_gone(
+        self, verb: str, path: str, body: Json | None = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
         try:
-            return self._call(verb, path, body)
+            return self._call(verb, path, body, headers=headers)
         except NotFound:
             return None
 
     def _call(
-        self, verb: str, path: str, body: Json | None = None, *, repeatable: bool = True, wants: type = dict
+        self,
+        verb: str,
+        path: str,
+        body: Json | None = None,
+        *,
+        repeatable: bool = True,
+        wants: type = dict,
+        headers: Mapping[str, str] | None = None,
     ) -> Any:
         """Call the API and return the answer's JSON; the only place with retries."""
         pauses_s = iter(_PAUSES_S)
         while True:
             try:
-                return self._expect_type(self._once(verb, path, body), wants, path)
+                return self._expect_type(self._once(verb, path, body, headers), wants, path)
             except Busy as busy:
                 # Told to slow down, the server did nothing; after any other fault it may have done what was asked.
                 again = repeatable or busy.status == 429
@@ -145,10 +154,10 @@ class GrafanaGateway:
                     raise
                 self._sleep(max(pause_s, busy.retry_after_s))
 
-    def _once(self, verb: str, path: str, body: Json | None) -> Any:
+    def _once(self, verb: str, path: str, body: Json | None, headers: Mapping[str, str] | None) -> Any:
         where = f"{verb} /api{path.split('?')[0]}"
         try:
-            return getattr(self._api, verb)(path, json=body)
+            return getattr(self._api, verb)(path, json=body, headers=headers)
         except requests.exceptions.JSONDecodeError as error:
             raise ConfigError(
                 f"{self._name} answered {where} with something else than JSON: is grafana.url a Grafana's?"
@@ -188,7 +197,8 @@ def _base(url: str) -> SplitResult:
     return base
 
 
-def _path(uid: str) -> str:
+def uid_path(uid: str) -> str:
+    """Write a uid or a name as a part of a path."""
     return quote(uid, safe="")
 
 

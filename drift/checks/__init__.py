@@ -6,12 +6,16 @@ the subclasses.
 
 from ragtide.drift.checks.consumer_lag import ConsumerLag, GroupLag
 from ragtide.drift.checks.engine import Check, CheckContext, Observation
+from ragtide.drift.checks.error_budget import FINE_S, MIN_BAD, BurnWindow, burn_windows, hour_s
 from ragtide.drift.checks.hysteresis import CheckState
 from ragtide.drift.checks.job_health import JobFailures, JobsBehind, RollupFailures
 from ragtide.drift.checks.missing_data import MissingData
 from ragtide.drift.checks.run import run_check
 
 __all__ = [
+    "FINE_S",
+    "MIN_BAD",
+    "BurnWindow",
     "Check",
     "CheckContext",
     "CheckState",
@@ -22,5 +26,7 @@ __all__ = [
     "MissingData",
     "Observation",
     "RollupFailures",
+    "burn_windows",
+    "hour_s",
     "run_check",
 ]

@@ -28,9 +28,9 @@ from ragtide.drift.text import percent, scope_label
 from ragtide.drift.windows import MetricRef, bin_bounds, count_out_of_bounds, is_out_of_bounds
 from ragtide.sinks.clickhouse.database import Database
 
-_FINE_S = 6 * calendar.HOUR_S  # intervals up to this length are read from base windows
+FINE_S = 6 * calendar.HOUR_S  # intervals up to this length are read from base windows
 _CLEAR_FRACTION = 0.75
-_MIN_BAD = 5  # in the long window: with fewer a single record more or less decides
+MIN_BAD = 5  # in the long window: with fewer a single record more or less decides
 _EXAMPLES = 10
 
 
@@ -73,11 +73,11 @@ def burn_windows(period_s: int, windows: WindowSettings) -> list[BurnWindow]:
 
 
 def _rounded_up(seconds: float, windows: WindowSettings) -> int:
-    unit_s = windows.base_s if seconds <= _FINE_S else _hour_s(windows)
+    unit_s = windows.base_s if seconds <= FINE_S else hour_s(windows)
     return math.ceil(seconds / unit_s) * unit_s
 
 
-def _hour_s(windows: WindowSettings) -> int:
+def hour_s(windows: WindowSettings) -> int:
     """Return the size of the windows that long intervals are read from."""
     return calendar.HOUR_S if calendar.HOUR_S in windows.all_sizes_s else windows.base_s
 
@@ -112,7 +112,7 @@ def fastest_burn(
     """Return the first pair with this fraction of its rate in both windows; `use` by their lengths in seconds."""
     for burn_window in pairs:
         long, short = use[burn_window.long_s], use[burn_window.short_s]
-        enough = long.records >= min_sample and long.bad >= _MIN_BAD
+        enough = long.records >= min_sample and long.bad >= MIN_BAD
         if enough and min(long.rate(objective), short.rate(objective)) >= fraction * burn_window.rate * (1 - ROUNDING):
             return burn_window
     return None
@@ -192,7 +192,7 @@ class _WindowCounts(NamedTuple):
 
     def use(self, length: int, until: Integers) -> list[BudgetUse]:
         """Return the use in the `length` seconds before each time; long intervals as `observe` reads them."""
-        if length <= _FINE_S:
+        if length <= FINE_S:
             records, bad = (one.within(until - length, until) for one in self.short)
         else:
             running = until // self.long_s * self.long_s
@@ -204,7 +204,7 @@ class _WindowCounts(NamedTuple):
 
 
 def _window_counts(ctx: CheckContext, objective: Objective, first: int, until: int) -> dict[ProblemKey, _WindowCounts]:
-    base_s, long_s, metric = ctx.windows.base_s, _hour_s(ctx.windows), ctx.metrics[objective.metric]
+    base_s, long_s, metric = ctx.windows.base_s, hour_s(ctx.windows), ctx.metrics[objective.metric]
     begin = first // long_s * long_s
     app = "" if objective.app is None else f"AND app = {sql.text(objective.app)}"
     rows = ctx.database.rows(
@@ -216,7 +216,7 @@ def _window_counts(ctx: CheckContext, objective: Objective, first: int, until: i
                 sum({count_out_of_bounds(*bin_bounds(metric.scale, *objective.bounds(metric.metric)))}) AS wrong
             FROM windows FINAL
             WHERE run_id = 'live' AND metric = {sql.text(objective.metric)} AND segment = '' {app} AND (
-                (size_s = {base_s} AND start >= toDateTime({begin - _FINE_S}, 'UTC')) OR
+                (size_s = {base_s} AND start >= toDateTime({begin - FINE_S}, 'UTC')) OR
                 (size_s = {long_s} AND start >= toDateTime({max(begin - _period_s(objective), 0)}, 'UTC'))
             ) AND start < toDateTime({until}, 'UTC')
             GROUP BY app, environment, size_s, at
@@ -242,12 +242,12 @@ def _budget_use(
 
     Short intervals from base windows; longer ones from hourly windows, and base windows for the current hour.
     """
-    base_s, long_s, metric = ctx.windows.base_s, _hour_s(ctx.windows), ctx.metrics[objective.metric]
-    running, recent = until // long_s * long_s, until - _FINE_S
+    base_s, long_s, metric = ctx.windows.base_s, hour_s(ctx.windows), ctx.metrics[objective.metric]
+    running, recent = until // long_s * long_s, until - FINE_S
     least, greatest = objective.bounds(metric.metric)
     within = {
         length: f"size_s = {base_s} AND at >= {until - length}"
-        if length <= _FINE_S
+        if length <= FINE_S
         else f"(size_s = {long_s} AND at >= {until - length} AND at < {running}) "
         f"OR (size_s = {base_s} AND at >= {running})"
         for length in _lookbacks(objective, pairs)

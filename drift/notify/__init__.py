@@ -5,7 +5,7 @@ delivers them. `DeliveryJob` does the rest for one target: order, retries, and w
 messages: `AlertmanagerJob` posts every open problem again and again.
 """
 
-from ragtide.drift.notify.alert import AlertContext, alert_of
+from ragtide.drift.notify.alert import ALERT_PREFIX, LONGEST_LABEL, AlertContext, alert_of, alertname, label_value
 from ragtide.drift.notify.alert_previews import (
     alertmanager_target,
     load_refused_alerts,
@@ -23,6 +23,8 @@ from ragtide.drift.notify.state_topics import InsightTopic, ProblemTopic
 from ragtide.drift.notify.webhooks import WebhookChannel, WebhookSender
 
 __all__ = [
+    "ALERT_PREFIX",
+    "LONGEST_LABEL",
     "SCHEMA_ID",
     "AlertContext",
     "AlertmanagerJob",
@@ -41,7 +43,9 @@ __all__ = [
     "WebhookSender",
     "alert_of",
     "alertmanager_target",
+    "alertname",
     "known_targets",
+    "label_value",
     "load_refused_alerts",
     "load_unsent",
     "preview_alert",

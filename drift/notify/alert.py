@@ -18,7 +18,7 @@ from ragtide.drift.routes import Route, route_of
 from ragtide.drift.text import number
 
 ALERT_PREFIX = "Ragtide"
-_LONGEST_LABEL = 200  # characters of a value
+LONGEST_LABEL = 200  # characters of a value
 _LONGEST_URL = 2000
 _EXAMPLES = 3
 
@@ -82,6 +82,11 @@ def alertname(kind: str) -> str:
     return ALERT_PREFIX + "".join(part.capitalize() for part in kind.split("_"))
 
 
+def label_value(text: str) -> str:
+    """Make a text fit a label: on one line, shortened with a digest."""
+    return shorten(one_line(text), LONGEST_LABEL)
+
+
 def _labels(problem: Problem, context: AlertContext) -> dict[str, str]:
     route = route_of(context.routes, problem.app, problem.metric, problem.type)
     evaluator, dot, _ = problem.metric.partition(".")
@@ -99,7 +104,7 @@ def _labels(problem: Problem, context: AlertContext) -> dict[str, str]:
         "owner": route.owner if route else "",
         "problem_id": problem.problem_id,
     }
-    values = ((name, shorten(one_line(value), _LONGEST_LABEL)) for name, value in (given | own).items())
+    values = ((name, label_value(value)) for name, value in (given | own).items())
     return {name: value for name, value in values if value}
 
 

@@ -14,7 +14,7 @@ from ragtide.drift.problems.chart import ChartPoint, chart_points, chart_series
 from ragtide.drift.problems.classification import type_of
 from ragtide.drift.problems.group_store import record_groups
 from ragtide.drift.problems.groups import LONGEST_EXPECTED, EpisodeKey, Groups, group, is_leak, parents, speaks_for
-from ragtide.drift.problems.inhibition import group_key
+from ragtide.drift.problems.inhibition import INHIBITED_BY_APP, INHIBITED_BY_EVALUATOR, OBJECTIVE, group_key
 from ragtide.drift.problems.kinds import REBASELINABLE, Aspect, Kind
 from ragtide.drift.problems.model import EventRow, KindState, Problem, State, event_id, problem_id
 from ragtide.drift.problems.operator_actions import (
@@ -50,7 +50,10 @@ from ragtide.drift.problems.store import (
 )
 
 __all__ = [
+    "INHIBITED_BY_APP",
+    "INHIBITED_BY_EVALUATOR",
     "LONGEST_EXPECTED",
+    "OBJECTIVE",
     "REBASELINABLE",
     "UNRESOLVED",
     "Acceptance",

@@ -6,8 +6,8 @@ from datetime import timedelta
 from ragtide.drift.problems.model import EventRow, Problem
 from ragtide.drift.settings import SEVERITIES
 
-_INHIBITED_BY_APP = ("coverage", "inputs")
-_INHIBITED_BY_EVALUATOR: Mapping[str, tuple[str, ...]] = {
+INHIBITED_BY_APP = ("coverage", "inputs")
+INHIBITED_BY_EVALUATOR: Mapping[str, tuple[str, ...]] = {
     "error": ("coverage", "level", "flip", "inconsistency"),
     "coverage": ("level", "flip", "inconsistency"),
 }
@@ -47,9 +47,9 @@ def inhibits(cause: Problem, other: Problem) -> bool:
     if cause.aspect == other.aspect:
         return is_segment_of(cause, other)
     if cause.aspect == "missing":
-        return other.aspect in _INHIBITED_BY_APP
+        return other.aspect in INHIBITED_BY_APP
     same_evaluator = evaluator_of(cause) == evaluator_of(other)
-    return same_evaluator and other.aspect in _INHIBITED_BY_EVALUATOR.get(cause.aspect, ())
+    return same_evaluator and other.aspect in INHIBITED_BY_EVALUATOR.get(cause.aspect, ())
 
 
 def same_direction(one: Problem, other: Problem) -> bool:

@@ -1,7 +1,7 @@
 """`ragtide dashboards`."""
 
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import click
@@ -10,11 +10,13 @@ from ragtide.stream.cli.options import config_option, settings_from
 from ragtide.stream.terminal import say
 
 if TYPE_CHECKING:
+    from ragtide.dashboards.alerting import Alerting
     from ragtide.dashboards.build import Json
-    from ragtide.sinks.grafana import GrafanaGateway
+    from ragtide.sinks.grafana_alerting import AlertingGateway
     from ragtide.stream.settings.loader import Settings
 
 FORMATS = ("json", "provisioning", "resource")
+ALERT_FORMATS = ("provisioning", "resource")
 _PATH = "/var/lib/grafana/dashboards/ragtide"
 
 
@@ -29,7 +31,7 @@ def command() -> None:
       ragtide dashboards build --out dashboards/
       ragtide dashboards build --format resource --out git-sync/
       ragtide dashboards alerts
-      ragtide dashboards push
+      ragtide dashboards push --alerts
       ragtide dashboards diff
     """
 
@@ -69,13 +71,15 @@ def build(out: Path, format_: str, path: str, config: Path | None) -> None:
       ragtide dashboards build --format resource --out git-sync/ && gcx resources push -p git-sync/
     """
     settings = settings_from(config).settings
+    from ragtide.dashboards.alerting import provisioning
     from ragtide.dashboards.files import plain_files, provisioning_files, resource_files, write
 
     made, names = rendered(settings), settings.dashboards
     if format_ == "resource":
         files = resource_files(made, names)
     elif format_ == "provisioning":
-        files = provisioning_files(made, names, _alerts(settings), settings.clickhouse.database, path)
+        alerts_file = provisioning(_alerting(settings))
+        files = provisioning_files(made, names, alerts_file, settings.clickhouse.database, path)
     else:
         files = plain_files(made)
     for file in write(files, out):
@@ -85,27 +89,56 @@ def build(out: Path, format_: str, path: str, config: Path | None) -> None:
 @command.command()
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File to write, in Grafana's provisioning/alerting. Default: print.",
+    type=click.Path(path_type=Path),
+    help="File to write, in Grafana's provisioning/alerting, or a folder, in which it is ragtide.yaml. With --format "
+    "resource: a folder. Default: print.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(ALERT_FORMATS),
+    default="provisioning",
+    show_default=True,
+    help="provisioning: one file for Grafana's file provisioning. resource: manifests for gcx.",
+)
+@click.option(
+    "--secrets",
+    "with_secrets",
+    is_flag=True,
+    help="Write secrets of contact points, in files that only you can read. By default, files name variables of "
+    "Grafana's environment.",
 )
 @config_option
-def alerts(out: Path | None, config: Path | None) -> None:
-    """Write Grafana alert rules for stopped jobs and for messages that wait too long.
+def alerts(out: Path | None, format_: str, with_secrets: bool, config: Path | None) -> None:
+    """Write Grafana alert rules, contact points, mute timings, message templates and notification policies.
 
-    They need only the data source.
+    The rules watch ragtide itself. If alertmanager.urls is empty, they also raise open problems and burning error
+    budgets as alerts. They need only the data source. Section grafana_alerting of the settings has the rest.
 
     \b
     Examples:
       ragtide dashboards alerts
       ragtide dashboards alerts --out /etc/grafana/provisioning/alerting/ragtide.yaml
+      ragtide dashboards alerts --format resource --out alerts/ && gcx resources push -p alerts/
     """
-    made = _alerts(settings_from(config).settings)
-    if out is None:
-        say(*made.removesuffix("\n").split("\n"))
-        return
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(made, encoding="utf-8")
-    say(out)
+    made = _alerting(settings_from(config).settings)
+    from ragtide.dashboards.alerting import provisioning, resource_files
+    from ragtide.dashboards.files import File, write
+
+    if format_ == "resource":
+        if out is None:
+            raise click.UsageError("--format resource writes several files: give a folder with --out")
+        files, folder = resource_files(made, with_secrets=with_secrets), out
+    else:
+        text = provisioning(made, with_secrets=with_secrets)
+        if out is None:
+            say(*text.removesuffix("\n").split("\n"))
+            return
+        is_folder = out.is_dir() or not out.suffix
+        folder, name = (out, "ragtide.yaml") if is_folder else (out.parent, out.name)
+        files = iter([File(PurePosixPath(name), text)])
+    for file in write(files, folder, is_private=with_secrets):
+        say(file)
 
 
 @command.command()
@@ -115,9 +148,20 @@ def alerts(out: Path | None, config: Path | None) -> None:
     metavar="URL",
     help="Also create the ClickHouse data source. URL is the address at which Grafana reaches ClickHouse.",
 )
+@click.option("--alerts", "with_alerts", is_flag=True, help="Also push what `dashboards alerts` writes.")
+@click.option(
+    "--secrets",
+    "with_secrets",
+    is_flag=True,
+    help="With --alerts: push every contact point again. Grafana does not tell secrets, so a new secret alone is no "
+    "difference.",
+)
 @config_option
-def push(url: str | None, config: Path | None) -> None:
+def push(url: str | None, with_alerts: bool, with_secrets: bool, config: Path | None) -> None:
     """Push the dashboards to the Grafana of the settings. Unchanged dashboards get no new version.
+
+    With --alerts, rules that the settings have no more are removed, and ragtide's notification policy is put before
+    those of others, which stay.
 
     Needs grafana.url and grafana.token: a service account with role Editor, or Admin with --data-source. Everybody who
     may query the data source gets the rights of its ClickHouse user. Set grafana.data_source_user to a user with read
@@ -127,6 +171,7 @@ def push(url: str | None, config: Path | None) -> None:
     Examples:
       ragtide dashboards push
       ragtide dashboards push --data-source http://clickhouse:8123
+      ragtide dashboards push --alerts
       RAGTIDE_GRAFANA__URL=https://grafana.example.org RAGTIDE_GRAFANA__TOKEN=... ragtide dashboards push
     """
     settings = settings_from(config).settings
@@ -147,6 +192,13 @@ def push(url: str | None, config: Path | None) -> None:
     for what in ("created", "changed", "unchanged"):
         for name in getattr(done, what):
             say(f"{what}: {name}")
+    if with_alerts:
+        from ragtide.dashboards.alerting import push_alerting
+
+        alerted = push_alerting(gateway, _alerting(settings), with_secrets=with_secrets)
+        for what in ("created", "changed", "unchanged", "removed"):
+            for name in getattr(alerted, what):
+                say(f"{what}: {name}")
 
 
 @command.command()
@@ -172,21 +224,33 @@ def diff(config: Path | None) -> None:
     say("no differences")
 
 
-def _gateway(settings: "Settings") -> "GrafanaGateway":
+def _gateway(settings: "Settings") -> "AlertingGateway":
     from ragtide.evaluators.errors import ConfigError
-    from ragtide.sinks.grafana import GrafanaGateway
+    from ragtide.sinks.grafana_alerting import AlertingGateway
 
     if not settings.grafana.url:
         raise ConfigError("grafana.url is not set; e.g. RAGTIDE_GRAFANA__URL=https://grafana.example.org")
-    return GrafanaGateway(settings.grafana)
+    return AlertingGateway(settings.grafana)
 
 
-def _alerts(settings: "Settings") -> str:
-    from ragtide.dashboards.alerts import alerts as rules
-    from ragtide.dashboards.alerts import provisioning
+def _alerting(settings: "Settings") -> "Alerting":
+    from ragtide.dashboards.alerting import AlertingContext, alerting
+    from ragtide.evaluators import registry
+    from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
 
-    database, silent_after_s = settings.clickhouse.database, settings.jobs.live_after_s
-    return provisioning(rules(database=database, silent_after_s=silent_after_s, names=settings.dashboards))
+    evaluators = with_encoder_thresholds(registry.load(), settings.evaluators)
+    context = AlertingContext(
+        database=settings.clickhouse.database,
+        settings=settings.grafana_alerting,
+        names=settings.dashboards,
+        rules=settings.rules,
+        windows=settings.windows,
+        jobs=settings.jobs,
+        routes=settings.routes,
+        alertmanager=settings.alertmanager,
+        grafana=settings.grafana,
+    )
+    return alerting(evaluators, context)
 
 
 def rendered(settings: "Settings") -> "dict[str, Json]":

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
 
+from ragtide.dashboards.alerting_settings import GrafanaAlertingSettings
 from ragtide.dashboards.dashboard_settings import DashboardSettings
 from ragtide.dashboards.settings import ViewSettings
 from ragtide.drift.routes import Route
@@ -67,6 +68,7 @@ class Settings(BaseModel, extra="forbid", frozen=True):
         "explains them.",
     )
     grafana: GrafanaSettings = Field(default_factory=GrafanaSettings)
+    grafana_alerting: GrafanaAlertingSettings = Field(default_factory=GrafanaAlertingSettings)
     alertmanager: AlertmanagerSettings = Field(default_factory=AlertmanagerSettings)
     dashboards: DashboardSettings = Field(default_factory=DashboardSettings)
     view: ViewSettings = Field(default_factory=ViewSettings)

@@ -54,7 +54,14 @@ def _parameters(where: str, ours: Document, mine: list[Any], theirs: Document, o
             yield from _schemas(f"{where} ?{each['name']}", ours, each["schema"], theirs, match["schema"], sent=True)
 
 
-def _schemas(where: str, ours: Document, mine: Any, theirs: Document, other: Any, *, sent: bool) -> Iterator[str]:
+def _schemas(
+    where: str, ours: Document, mine: Any, theirs: Document, other: Any, *, sent: bool, within: tuple[str, ...] = ()
+) -> Iterator[str]:
+    """`within` are the schemas that this one lies in: one that holds itself is compared once."""
+    name = (mine or {}).get("$ref", "")
+    if name in within:
+        return
+    within = (*within, *([name] if name else []))
     mine, other = _resolve(ours, mine or {}), _resolve(theirs, other or {})
     if mine and not other:
         return  # Grafana says "any JSON"
@@ -65,12 +72,14 @@ def _schemas(where: str, ours: Document, mine: Any, theirs: Document, other: Any
         if name not in other.get("properties", {}):
             yield f"{where}: there is no member {name}"
         else:
-            yield from _schemas(f"{where}.{name}", ours, property_, theirs, other["properties"][name], sent=sent)
+            theirs_of_name = other["properties"][name]
+            yield from _schemas(f"{where}.{name}", ours, property_, theirs, theirs_of_name, sent=sent, within=within)
     if sent:
         for name in set(other.get("required", [])) - set(mine.get("required", [])):
             yield f"{where}: Grafana requires {name}"
     if "items" in mine:
-        yield from _schemas(f"{where}[]", ours, mine["items"], theirs, other.get("items"), sent=sent)
+        items = other.get("items")
+        yield from _schemas(f"{where}[]", ours, mine["items"], theirs, items, sent=sent, within=within)
 
 
 def _body(document: Document, operation: Any) -> Any:

@@ -19,7 +19,8 @@ from werkzeug.datastructures import MultiDict
 
 from ragtide.sinks.settings import GrafanaSettings
 from tests.contracts.check_grafana import load
-from tests.contracts.grafana_state import Answer, GrafanaState, refused
+from tests.contracts.grafana_alerting_state import Answer, refused
+from tests.contracts.grafana_state import GrafanaState
 
 TOKEN = "glsa_correct-token"
 READ_ONLY_TOKEN = "glsa_read-only-token"

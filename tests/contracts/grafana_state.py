@@ -5,18 +5,11 @@ import json
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
+from urllib.parse import unquote
+
+from tests.contracts.grafana_alerting_state import AlertingState, Answer, refused
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    body: Any
-
-
-def refused(status: int, message: str) -> Answer:
-    return Answer(status, {"message": message})
 
 
 @dataclass
@@ -25,6 +18,7 @@ class GrafanaState:
     dashboards: dict[str, Json] = field(default_factory=dict)
     data_sources: dict[str, Json] = field(default_factory=dict)
     annotations: dict[int, Json] = field(default_factory=dict)
+    alerting: AlertingState = field(default_factory=AlertingState)
     ids: "count[int]" = field(default_factory=lambda: count(1))
 
     def answer(self, verb: str, path: str, query: dict[str, list[str]], body: Any) -> Answer:
@@ -60,6 +54,10 @@ class GrafanaState:
             case ["DELETE", "annotations", number]:
                 self.annotations.pop(int(number), None)
                 return Answer(200, {"message": "Annotation deleted"})
+            case [_, "v1", "provisioning", *rest]:
+                found = self.alerting.answer(verb, [unquote(part) for part in rest], body, self.folders)
+                if found is not None:
+                    return found
         raise AssertionError(f"the contract has {verb} {path}, this server does not")
 
     def _add_folder(self, body: Json) -> Answer:

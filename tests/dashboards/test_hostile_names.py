@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
-from ragtide.dashboards.alerts import alerts
+from ragtide.dashboards.alerting.build import alerting
 from ragtide.dashboards.build import build
 from ragtide.drift.windows.window_metrics import WindowRow
 from ragtide.evaluators.registry import load
@@ -244,15 +244,15 @@ def test_an_address_with_sql_in_a_variable_changes_no_query(
 
 
 def test_queries_name_variables_in_the_safe_form_only() -> None:
-    """Over every dashboard; alert rules have no variables, since Grafana's server would not expand them."""
+    """Over every dashboard; alert rules have macros only, since Grafana's server expands no variable."""
     for board, document in build(load()).items():
         variables = {each["name"] for each in document["templating"]["list"]}
         for where, sql in queries(document):
             assert list(references(f"{board} {where}", sql, variables)) == []
-    for group in alerts()["groups"]:
-        for rule in group["rules"]:
-            for query in rule["data"]:
-                assert VARIABLE.findall(query["model"].get("rawSql", "")) == []
+    for group in alerting(load()).groups:
+        for rule in group.rules:
+            for sql in (rule.sql, rule.texts):
+                assert [one[0] for one in VARIABLE.finditer(sql) if not one[0].startswith("$__")] == []
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import ValidationError
 
-from ragtide.dashboards.alerts import alerts
+from ragtide.dashboards.alerting.build import AlertingContext, alerting
+from ragtide.dashboards.alerting.files import provisioning
 from ragtide.dashboards.build import build
 from ragtide.dashboards.dashboard_settings import DashboardSettings
 from ragtide.evaluators.registry import load
@@ -78,10 +80,13 @@ def test_a_fixed_variable_has_one_value_hidden_and_closed_to_the_address(changed
 
 
 def test_alert_rules_follow_too() -> None:
-    [group] = alerts(names=CHANGED)["groups"]
-    assert (group["name"], group["folder"]) == ("team", "ragtide alerts")
-    assert {rule["uid"] for rule in group["rules"]} == {"team-jobs-stopped", "team-outbox-waits"}
-    assert {query["datasourceUid"] for rule in group["rules"] for query in rule["data"]} == {"ch-7", "__expr__"}
+    made = alerting(load(), AlertingContext(names=CHANGED))
+    own, problems = yaml.safe_load(provisioning(made))["groups"]
+    assert (own["name"], own["folder"]) == ("team", "ragtide alerts")
+    assert (problems["name"], made.folder_uid) == ("team-problems", f"{CHANGED.folder_uid}-alerts")
+    found = [*own["rules"], *problems["rules"]]
+    assert {"team-jobs-stopped", "team-outbox-waits", "team-problems"} < {rule["uid"] for rule in found}
+    assert {query["datasourceUid"] for rule in found for query in rule["data"]} == {"ch-7", "__expr__"}
 
 
 def test_the_section_is_read_from_file_and_environment() -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ragtide.evaluators.errors import ConfigError, RagtideError, Refused, Transient
-from ragtide.sinks.grafana import GrafanaGateway
+from ragtide.sinks.grafana_alerting import AlertingGateway
 from tests.contracts.check_grafana import VERBS, load
 from tests.contracts.grafana_server import Fault, GrafanaServer
 
@@ -16,6 +16,18 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PAGE = b"<html><head><title>Oops</title></head><body><h1>It broke</h1><script>x</script></body></html>"
 SOURCE = {"uid": "d", "name": "D", "type": "t", "access": "proxy", "jsonData": {}}
 DASHBOARD = {"uid": "a", "title": "A"}
+BASE = "/api/v1/provisioning"
+POINT = {"uid": "p", "name": "P", "type": "webhook", "settings": {"url": "https://a"}, "disableResolveMessage": False}
+TIMING = {"name": "nights", "time_intervals": [{"times": [{"start_time": "00:00", "end_time": "06:00"}]}]}
+RULE = {
+    "uid": "r", "orgID": 1, "folderUID": "f", "ruleGroup": "g", "title": "R", "condition": "B", "noDataState": "OK",
+    "execErrState": "Error", "for": "1m", "labels": {}, "annotations": {}, "isPaused": False,
+    "data": [
+        {"refId": ref, "queryType": "", "datasourceUid": "d", "relativeTimeRange": {"from": 60, "to": 0}, "model": {}}
+        for ref in ("A", "B")
+    ],
+}  # fmt: skip
+GROUP = {"title": "g", "folderUid": "f", "interval": 60, "rules": [RULE]}
 
 
 class Call(NamedTuple):
@@ -24,7 +36,7 @@ class Call(NamedTuple):
     verb: str
     path: str
     of: str  # the path in our description
-    make: Callable[[GrafanaGateway], Any]
+    make: Callable[[AlertingGateway], Any]
     absent: bool = False  # 404 says that there is none, which is an answer
 
 
@@ -46,8 +58,30 @@ CALLS = [
          absent=True),
     Call("DELETE", "/api/annotations/1", "/api/annotations/{annotation_id}", lambda g: g.delete_annotation(1),
          absent=True),
+    Call("GET", f"{BASE}/alert-rules", f"{BASE}/alert-rules", lambda g: g.rules()),
+    Call("DELETE", f"{BASE}/alert-rules/r", BASE + "/alert-rules/{UID}", lambda g: g.delete_rule("r"), absent=True),
+    Call("GET", f"{BASE}/folder/f/rule-groups/g", BASE + "/folder/{FolderUID}/rule-groups/{Group}",
+         lambda g: g.rule_group("f", "g"), absent=True),
+    Call("PUT", f"{BASE}/folder/f/rule-groups/g", BASE + "/folder/{FolderUID}/rule-groups/{Group}",
+         lambda g: g.put_rule_group(GROUP)),
+    Call("GET", f"{BASE}/contact-points", f"{BASE}/contact-points", lambda g: g.contact_points()),
+    Call("POST", f"{BASE}/contact-points", f"{BASE}/contact-points", lambda g: g.add_contact_point(POINT)),
+    Call("PUT", f"{BASE}/contact-points/p", BASE + "/contact-points/{UID}", lambda g: g.put_contact_point(POINT)),
+    Call("POST", f"{BASE}/mute-timings", f"{BASE}/mute-timings", lambda g: g.add_mute_timing(TIMING)),
+    Call("GET", f"{BASE}/mute-timings/nights", BASE + "/mute-timings/{name}", lambda g: g.mute_timing("nights"),
+         absent=True),
+    Call("PUT", f"{BASE}/mute-timings/nights", BASE + "/mute-timings/{name}", lambda g: g.put_mute_timing(TIMING)),
+    Call("GET", f"{BASE}/templates/t", BASE + "/templates/{name}", lambda g: g.template("t"), absent=True),
+    Call("PUT", f"{BASE}/templates/t", BASE + "/templates/{name}",
+         lambda g: g.put_template({"name": "t", "template": "x"})),
+    Call("GET", f"{BASE}/policies", f"{BASE}/policies", lambda g: g.policies()),
+    Call("PUT", f"{BASE}/policies", f"{BASE}/policies",
+         lambda g: g.put_policies({"receiver": "grafana-default-email"})),
 ]  # fmt: skip
-NEEDS_AN_ANSWER = {"GET /api/folders", "GET /api/dashboards/uid/a", "GET /api/annotations", "POST /api/annotations"}
+NEEDS_AN_ANSWER = {
+    *("GET /api/folders", "GET /api/dashboards/uid/a", "GET /api/annotations", "POST /api/annotations"),
+    *(f"GET {BASE}/alert-rules", f"GET {BASE}/contact-points"),
+}
 ERRORS: dict[int, tuple[bytes, type[RagtideError]]] = {
     401: (b'{"message": "Invalid API key"}', ConfigError),
     403: (b'{"message": "You need more permissions"}', ConfigError),
@@ -78,7 +112,7 @@ def test_an_error_is_a_sentence_that_names_call_and_status(grafana: GrafanaServe
     pauses: list[float] = []
     headers = {"Retry-After": "2"} if status == 429 else {}
     grafana.faults.append(Fault(call.verb, call.path, status, body, headers, times=99))
-    gateway = GrafanaGateway(grafana.settings(), pauses.append)
+    gateway = AlertingGateway(grafana.settings(), pauses.append)
     if status == 404 and call.absent:
         call.make(gateway)
         return
@@ -95,7 +129,7 @@ def test_an_error_is_a_sentence_that_names_call_and_status(grafana: GrafanaServe
 def test_an_empty_answer_is_done_or_an_error_of_ours(grafana: GrafanaServer, call: Call) -> None:
     prepare(grafana, call)
     grafana.faults.append(Fault(call.verb, call.path, 204, b""))
-    gateway = GrafanaGateway(grafana.settings(), lambda _: None)
+    gateway = AlertingGateway(grafana.settings(), lambda _: None)
     if ids(call) in NEEDS_AN_ANSWER:
         with pytest.raises(ConfigError, match="where Grafana gives"):
             call.make(gateway)
@@ -110,17 +144,19 @@ def test_no_answer_in_time_is_transient_and_names_the_call(grafana: GrafanaServe
     grafana.faults.append(Fault(call.verb, call.path, 200, b"{}", hold=released, times=4))
     try:
         with pytest.raises(Transient, match=f"did not answer {call.verb} {call.path}"):
-            call.make(GrafanaGateway(grafana.settings(timeout_s=0.05), lambda _: None))
+            call.make(AlertingGateway(grafana.settings(timeout_s=0.05), lambda _: None))
     finally:
         released.set()
 
 
 def prepare(grafana: GrafanaServer, call: Call) -> None:
     """Store what the call needs to get as far as its own request."""
-    gateway = GrafanaGateway(grafana.settings(), lambda _: None)
-    if call.verb == "PUT":
+    gateway = AlertingGateway(grafana.settings(), lambda _: None)
+    if call.verb == "PUT" and call.path.startswith("/api/datasources"):
         gateway.put_data_source(SOURCE)
     if call.path.startswith("/api/dashboards"):
         gateway.ensure_folder("ragtide", "ragtide")
+    if call.path.startswith(f"{BASE}/folder"):
+        gateway.ensure_folder("f", "F")
     if call.path.startswith("/api/annotations/"):
         gateway.annotate(text="t", tags=["ragtide"], start=NOW, end=NOW)

@@ -1,0 +1,19 @@
+"""Alerts that Grafana evaluates and routes: rules, contact points, policies, mute timings and message templates.
+
+`alerting` renders them from the settings. They become files for Grafana's provisioning, manifests of resources, or
+calls of Grafana's API.
+"""
+
+from ragtide.dashboards.alerting.build import Alerting, AlertingContext, alerting
+from ragtide.dashboards.alerting.files import provisioning, resource_files
+from ragtide.dashboards.alerting.push import AlertPushResult, push_alerting
+
+__all__ = [
+    "AlertPushResult",
+    "Alerting",
+    "AlertingContext",
+    "alerting",
+    "provisioning",
+    "push_alerting",
+    "resource_files",
+]

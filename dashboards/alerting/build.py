@@ -1,0 +1,96 @@
+"""Render rules and notifications from the settings: same settings, same documents."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import get_args
+
+from ragtide.dashboards.alerting.burn_rules import BurnRules
+from ragtide.dashboards.alerting.health_rules import HealthRules
+from ragtide.dashboards.alerting.labels import LabelColumns
+from ragtide.dashboards.alerting.links import Links
+from ragtide.dashboards.alerting.notifications import Notifications, notifications
+from ragtide.dashboards.alerting.problem_rule import ProblemRule
+from ragtide.dashboards.alerting.rule import RuleGroup, uid_of
+from ragtide.dashboards.alerting_settings import GrafanaAlertingSettings
+from ragtide.dashboards.dashboard_settings import DashboardSettings, Name
+from ragtide.dashboards.pipeline_sql import PipelineQueries
+from ragtide.dashboards.sql import Tables
+from ragtide.drift.routes import Route
+from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
+from ragtide.drift.windows import metrics_by_name
+from ragtide.evaluators.spec import Evaluator
+from ragtide.sinks.alertmanager_settings import AlertmanagerSettings
+from ragtide.sinks.settings import GrafanaSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Alerting:
+    """Everything about alerts that a Grafana gets, in no form yet.
+
+    Rules lie in a folder of their own: files name a folder by its title alone, so there must be one of that title.
+    """
+
+    org_id: int
+    uid_prefix: str
+    folder_uid: str
+    folder_title: str
+    data_source_uid: str
+    every_s: int
+    groups: tuple[RuleGroup, ...]
+    notifications: Notifications
+    whole_tree: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AlertingContext:
+    """Sections of the settings that alerts follow from."""
+
+    database: str = "ragtide"
+    settings: GrafanaAlertingSettings = field(default_factory=GrafanaAlertingSettings)
+    names: DashboardSettings = field(default_factory=DashboardSettings)
+    rules: RuleSettings = field(default_factory=RuleSettings)
+    windows: WindowSettings = field(default_factory=WindowSettings)
+    jobs: JobSettings = field(default_factory=JobSettings)
+    routes: Sequence[Route] = ()
+    alertmanager: AlertmanagerSettings = field(default_factory=AlertmanagerSettings)
+    grafana: GrafanaSettings = field(default_factory=GrafanaSettings)
+
+
+def alerting(registry: Mapping[str, Evaluator], context: AlertingContext | None = None) -> Alerting:
+    """Render the rules of these evaluators and the notifications. Raises `ConfigError` for labels that cannot be."""
+    context = context or AlertingContext()
+    settings, names = context.settings, context.names
+    folder_title = settings.folder_title or f"{names.folder_title} alerts"
+    return Alerting(
+        org_id=context.grafana.org_id,
+        uid_prefix=names.uid_prefix,
+        folder_uid=uid_of("", f"{names.folder_uid}-alerts"),
+        folder_title=folder_title,
+        data_source_uid=names.data_source_uid,
+        every_s=settings.every_s,
+        groups=tuple(_groups(registry, context)),
+        notifications=notifications(settings, names.uid_prefix, folder_title),
+        whole_tree=settings.whole_tree,
+    )
+
+
+def _groups(registry: Mapping[str, Evaluator], context: AlertingContext) -> Iterator[RuleGroup]:
+    """Yield groups with rules in them: about ragtide itself, about problems, and about objectives."""
+    settings, names = context.settings, context.names
+    tables = Tables(context.database, context.windows.all_sizes_s)
+    shown = [name for name in get_args(Name) if name not in names.leave_out]
+    links = Links(
+        context.grafana.url, context.grafana.org_id, names.uid_prefix, context.alertmanager.runbook_url, shown
+    )
+    queries = PipelineQueries(tables, registry, context.windows.heartbeat_timeout_s)
+    health = HealthRules(tables, queries, links, context.rules, settings, context.jobs.live_after_s)
+    name = names.uid_prefix.strip("-_") or "ragtide"
+    found = [RuleGroup(name, tuple(health.all()))]
+    if settings.raises_problems(has_alertmanager=bool(context.alertmanager.urls)):
+        labels = LabelColumns(context.routes, context.alertmanager.labels)
+        problems = ProblemRule(tables, labels, links, context.jobs.group_wait_s, not settings.burn_rates)
+        found.append(RuleGroup(f"{name}-problems", (problems.rule(),)))
+        if settings.burn_rates:
+            burns = BurnRules(tables, labels, links, context.rules, context.windows, metrics_by_name(registry))
+            found.append(RuleGroup(f"{name}-objectives", tuple(burns.all())))
+    yield from (group for group in found if group.rules)
