@@ -10,7 +10,6 @@ from ragtide.dashboards.application import application
 from ragtide.dashboards.classification import NAME as CLASSIFICATION
 from ragtide.dashboards.classification import classification
 from ragtide.dashboards.classification_sql import CLASSIFICATION as CLASSIFIER
-from ragtide.dashboards.dashboard_settings import DashboardSettings
 from ragtide.dashboards.fleet import NAME as FLEET
 from ragtide.dashboards.fleet import fleet
 from ragtide.dashboards.fleet_sql import Fleet
@@ -30,6 +29,7 @@ from ragtide.dashboards.problems import NAME as PROBLEMS
 from ragtide.dashboards.problems import problems
 from ragtide.dashboards.rule_lines import rule_lines
 from ragtide.dashboards.sdk import JSONEncoder, dashboard
+from ragtide.dashboards.settings import DashboardSettings
 from ragtide.dashboards.sql import TRAFFIC, Tables
 from ragtide.dashboards.trace import NAME as TRACE
 from ragtide.dashboards.trace import trace

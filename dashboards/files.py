@@ -5,8 +5,8 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from ragtide.dashboards.build import Json, to_json
-from ragtide.dashboards.dashboard_settings import DashboardSettings
 from ragtide.dashboards.data_source import PLUGIN
+from ragtide.dashboards.settings import DashboardSettings
 
 DASHBOARD_API = "dashboard.grafana.app/v1beta1"
 FOLDER_API = "folder.grafana.app/v1beta1"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from ragtide.dashboards.dashboard_settings import DEFAULT_PREFIX, DashboardSettings
+from ragtide.dashboards.settings import DEFAULT_PREFIX, DashboardSettings
 
 Json = dict[str, Any]
 

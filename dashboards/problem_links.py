@@ -2,7 +2,7 @@
 
 from urllib.parse import quote, urlencode
 
-from ragtide.dashboards.dashboard_settings import DEFAULT_PREFIX
+from ragtide.dashboards.settings import DEFAULT_PREFIX
 from ragtide.sinks.settings import GrafanaSettings
 
 PROBLEMS = "problems"  # name of the dashboard

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
-from ragtide.dashboards.dashboard_settings import DEFAULT_PREFIX
+from ragtide.dashboards.settings import DEFAULT_PREFIX
 from ragtide.dashboards.variable_sql import literal
 from ragtide.sinks.settings import TRACE_FIELDS, GrafanaSettings
 

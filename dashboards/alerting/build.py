@@ -12,8 +12,8 @@ from ragtide.dashboards.alerting.notifications import Notifications, notificatio
 from ragtide.dashboards.alerting.problem_rule import ProblemRule
 from ragtide.dashboards.alerting.rule import RuleGroup, uid_of
 from ragtide.dashboards.alerting_settings import GrafanaAlertingSettings
-from ragtide.dashboards.dashboard_settings import DashboardSettings, Name
 from ragtide.dashboards.pipeline_sql import PipelineQueries
+from ragtide.dashboards.settings import DashboardSettings, Name
 from ragtide.dashboards.sql import Tables
 from ragtide.drift.routes import Route
 from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings

@@ -11,8 +11,7 @@ from typing import Any, Self
 from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
 
 from ragtide.dashboards.alerting_settings import GrafanaAlertingSettings
-from ragtide.dashboards.dashboard_settings import DashboardSettings
-from ragtide.dashboards.settings import ViewSettings
+from ragtide.dashboards.settings import DashboardSettings, ViewSettings
 from ragtide.drift.routes import Route
 from ragtide.drift.settings import DriftSettings, JobSettings, RuleSettings, TopicSettings, WindowSettings
 from ragtide.drift.webhook_settings import Webhook

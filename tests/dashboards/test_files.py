@@ -10,8 +10,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from ragtide.dashboards.build import build
-from ragtide.dashboards.dashboard_settings import DashboardSettings
 from ragtide.dashboards.files import provider, resource, source
+from ragtide.dashboards.settings import DashboardSettings
 from ragtide.evaluators.registry import load
 from ragtide.sinks.settings import ClickHouseSettings
 from ragtide.stream.cli import main

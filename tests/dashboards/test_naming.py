@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from ragtide.dashboards.alerting.build import AlertingContext, alerting
 from ragtide.dashboards.alerting.files import provisioning
 from ragtide.dashboards.build import build
-from ragtide.dashboards.dashboard_settings import DashboardSettings
+from ragtide.dashboards.settings import DashboardSettings
 from ragtide.evaluators.registry import load
 from ragtide.stream.settings.loader import load as load_settings
 from tests.dashboards.lint import faults, queries

@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
-from ragtide.dashboards.dashboard_settings import DashboardSettings
 from ragtide.dashboards.data_source import data_source
+from ragtide.dashboards.settings import DashboardSettings
 from ragtide.sinks.settings import ClickHouseSettings
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "grafana" / "provisioning"
