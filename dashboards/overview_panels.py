@@ -79,7 +79,7 @@ def quality_over_time(metrics: Sequence[str], tables: Tables) -> timeseries.Pane
 def open_problems(tables: Tables, trace_url: str) -> table.Panel:
     """Table of open problems, most severe first."""
     sql = (
-        "SELECT severity, opened_at, description, symptoms, metric, model, "
+        "SELECT severity, opened_at AS opened, description, symptoms, metric, model, "
         "if(segment = '', '', concat(segment, ' = ', segment_value)) AS segment, type, explanation AS why, "
         "arrayStringConcat(actions, ' ') AS `what to do`, examples[1] AS `worst trace`, "
         "length(examples) AS `number of examples`, "
@@ -95,8 +95,9 @@ def open_problems(tables: Tables, trace_url: str) -> table.Panel:
     says = "Problems of the application and of the pipeline that are open now, the worst first, with the number of "
     says += "problems that each explains. "
     says += "`ragtide problems show PROBLEM_ID` has the whole of one."
-    panel = color_cells(rows("Open problems", says, sql, 24, height=10), "severity", SEVERITIES)
-    panel = link_cells(panel, "opened_at", "Show the time since half an hour before", _SINCE)
+    panel = rows("Open problems", says, sql, 24, height=8).no_value("no open problem")
+    panel = color_cells(panel, "severity", SEVERITIES)
+    panel = link_cells(panel, "opened", "Show the time since half an hour before", _SINCE)
     return _linked(panel, {"description": 420, "why": 300, "what to do": 300})
 
 

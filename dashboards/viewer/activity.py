@@ -1,4 +1,4 @@
-"""The latest events for the viewer's strip: problems that opened or resolved, and the demo's faults."""
+"""The latest events for the viewer's strip: problems (not symptoms) that opened or resolved, and the demo's faults."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -15,6 +15,7 @@ _EVENTS = """
 SELECT at, event, problem_id, app, environment, metric, severity, description
 FROM problem_events FINAL
 WHERE at >= {since:DateTime64(3)} AND event IN ('opened', 'reopened', 'resolved')
+    AND (problem_id, episode) NOT IN (SELECT problem_id, episode FROM problem_groups FINAL WHERE parent_id != '')
 ORDER BY at DESC, indexOf(['critical', 'warning', 'info'], severity), problem_id
 LIMIT {most:UInt32}
 """

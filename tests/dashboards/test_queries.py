@@ -219,7 +219,7 @@ def test_open_problems_the_worst_first(own: Shown) -> None:
     first, second = own.rows("table Open problems A")
     link = first.pop("trace_link")
     assert first == {
-        "severity": "critical", "opened_at": NOON + timedelta(minutes=5), "type": "accuracy",
+        "severity": "critical", "opened": NOON + timedelta(minutes=5), "type": "accuracy",
         "metric": "groundedness.groundedness", "model": "m1", "symptoms": 0, "segment": "",
         "description": "it fell further", "why": "Of one tenant.", "what to do": "", "worst trace": "t2",
         "number of examples": 2, "problem_id": "a",
@@ -227,7 +227,7 @@ def test_open_problems_the_worst_first(own: Shown) -> None:
     }  # fmt: skip
     kept = f"from={1000 * int(NOON.timestamp())}&to={1000 * int(END.timestamp())}"
     assert link == f"/d/ragtide-trace?var-app=helpdesk&var-run=live&var-trace_id=t2&{kept}"
-    assert (second["opened_at"], second["severity"], second["what to do"]) == (later, "info", "a b")
+    assert (second["opened"], second["severity"], second["what to do"]) == (later, "info", "a b")
     assert own.rows("table Open problems A", {"environment": ["staging"]}) == []
     (fair,) = own.rows("table Open problems A", {"standard": ["Fair"]})
     assert fair["severity"] == "critical"

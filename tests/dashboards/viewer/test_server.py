@@ -160,6 +160,7 @@ JSON = {"Content-Type": "application/json"}
 def test_problems_and_faults_are_told_the_newest_first(shown: Shown, tmp_path: Any) -> None:
     from datetime import UTC, datetime, timedelta
 
+    from ragtide.drift.problems.group_store import GroupRow
     from tests.dashboards.sample_rows import event
 
     now = datetime.now(UTC)
@@ -171,8 +172,10 @@ def test_problems_and_faults_are_told_the_newest_first(shown: Shown, tmp_path: A
             event("live", "l2", "acked", 1, times[1], actor="kim"),
             event("live", "l3", "resolved", 1, times[1], description="it is well"),
             event("old", "o1", "opened", 1, times[3], description="long ago"),
+            event("symptom", "s1", "opened", 1, times[0], description="it follows"),
         ],
     )
+    shown.database.insert("problem_groups", [GroupRow("symptom", 1, "live", 1, 1)])
     timeline = tmp_path / "timeline.json"
     with serving(shown.database, timeline=timeline) as served:
         assert [one["kind"] for one in served.get("/api/activity").json()["events"]] == ["resolved", "opened"]
