@@ -1,4 +1,4 @@
-"""Compacted topics hold the latest state of every problem and insight: the real engine and the embedded broker."""
+"""Compacted topics hold the latest state of every problem and insight: on the embedded broker and on Apache Kafka."""
 
 import asyncio
 import json
@@ -22,8 +22,9 @@ from ragtide.stream.settings.sections import KafkaSettings
 from tests.dashboards.sample_rows import NOON
 from tests.drift.notify.delivery_job import OPENED, RESOLVED
 from tests.drift.notify.webhook_site import ROUTES, insight
+from tests.infra.kafka_node import KafkaNode
 
-pytestmark = [pytest.mark.clickhouse, pytest.mark.broker]
+pytestmark = pytest.mark.clickhouse
 
 
 class Topics:
@@ -57,9 +58,12 @@ class Topics:
         return asyncio.run(read())
 
 
-@pytest.fixture
-def topics(database: Database, broker: EmbeddedBroker) -> Topics:
-    return Topics(database, broker.bootstrap)
+@pytest.fixture(
+    params=[pytest.param("broker", marks=pytest.mark.broker), pytest.param("kafka", marks=pytest.mark.kafka)]
+)
+def topics(request: pytest.FixtureRequest, database: Database) -> Topics:
+    running: EmbeddedBroker | KafkaNode = request.getfixturevalue(request.param)
+    return Topics(database, running.bootstrap)
 
 
 def test_the_last_record_of_a_key_is_the_state_of_the_problem(topics: Topics) -> None:
