@@ -25,7 +25,7 @@ from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from ragtide.sinks.clickhouse.migrate import migrate
 from ragtide.sinks.settings import RetentionSettings
-from tests.dashboards.lint import queries
+from tests.dashboards.lint import defaults, queries
 from tests.dashboards.macros import Choice, expanded
 
 EVALUATORS = 25
@@ -74,9 +74,9 @@ def measure(
     database: Database, document: dict[str, Any], since: datetime, until: datetime, interval_s: int, runs: int
 ) -> list[Timing]:
     """Every query of the dashboard, each `runs` times after one to warm up."""
-    found = []
+    found, chosen = [], {**defaults(document), **CHOSEN}
     for where, sql in queries(document):
-        statement = expanded(sql, since, until, interval_s, CHOSEN)
+        statement = expanded(sql, since, until, interval_s, chosen)
         database.rows(statement)
         found += [Timing(where, timed(partial(database.rows, statement))) for _ in range(runs)]
     return found

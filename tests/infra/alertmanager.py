@@ -119,14 +119,16 @@ def _change(route: dict[str, Any], fields: Mapping[str, Any]) -> None:
 class Alertmanager:
     """A process on loopback; `kill` and `start` keep its data."""
 
-    def __init__(self, folder: Path, config: Mapping[str, Any], *arguments: str, port: int = 0) -> None:
+    def __init__(
+        self, folder: Path, config: Mapping[str, Any], *arguments: str, port: int = 0, program: str = PROGRAM
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / "alertmanager.yml"
         self._file.write_text(yaml.safe_dump(dict(config)))
         port = port or free_ports(1)
         self.url = f"http://127.0.0.1:{port}"
         self._command = [
-            PROGRAM,
+            program,
             f"--config.file={self._file}",
             f"--storage.path={folder / 'data'}",
             f"--web.listen-address=127.0.0.1:{port}",
@@ -181,9 +183,9 @@ class Alertmanager:
 
 
 @contextmanager
-def running(folder: Path, config: Mapping[str, Any], *arguments: str) -> Iterator[Alertmanager]:
+def running(folder: Path, config: Mapping[str, Any], *arguments: str, program: str = PROGRAM) -> Iterator[Alertmanager]:
     """A started Alertmanager, killed in the end."""
-    made = Alertmanager(folder, config, *arguments)
+    made = Alertmanager(folder, config, *arguments, program=program)
     try:
         made.start()
         yield made
