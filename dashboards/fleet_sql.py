@@ -36,7 +36,7 @@ class Fleet:
 
     def applications(self) -> str:
         """One row per application and environment, the worst first; also those that only have problems."""
-        parts = [self._known(), self._operations(), self._latency(), self._problems(), self._left()]
+        parts = [self._known(), self._operations(), self._problems(), self._left()]
         if self.rule_lines:
             parts.append(self._quality())
         figures = " UNION ALL ".join(
@@ -52,7 +52,7 @@ class Fleet:
             "isNull(traces), 'no traffic', 'healthy')"
         )
         return (
-            f"SELECT {state} AS state, app, environment, {counted}, {of('per_minute')} AS `traces per minute`, "
+            f"{self._closed()}SELECT {state} AS state, app, environment, {counted}, {of('per_minute')} AS `traces per minute`, "
             f"{of('errors')} AS errors, {of('latency')} AS `latency p95`, {of('cost')} AS `cost per hour`, "
             f"{of('quality')} AS `within limits`, toUInt64({of('watched')}) AS metrics, {of('coverage')} AS coverage, "
             f"{of('budget_left')} AS `budget left`, toUInt64({of('traces')}) AS traces, "
@@ -76,33 +76,38 @@ class Fleet:
         )
 
     def _operations(self) -> str:
-        """Traffic, errors and cost, in one reading of their windows."""
+        """Traffic, errors, cost and latency, in one reading of their windows."""
         traffic, cost = f"metric = '{TRAFFIC}'", f"metric = '{COST}'"
         seen = (  # `seen` is the same for each fingerprint, so it is not summed
-            "SELECT app, environment, metric, max(seen) AS seen_n, sum(sum) AS total, sum(scored) AS scored_n "
-            f"{self._windows(among([TRAFFIC, COST]))} "
+            "SELECT app, environment, metric, max(seen) AS seen_n, sum(sum) AS total, sum(scored) AS scored_n, "
+            f"sumMapIf(bins, metric = '{LATENCY}') AS latencies {self._windows(among([TRAFFIC, COST, LATENCY]))} "
             "GROUP BY app, environment, metric, size_s, start, model, prompt_version"
         )
-        minutes = self._minutes()
-        per_hour = f"if(sumIf(scored_n, {cost}) = 0, NULL, sumIf(total, {cost}) * 60 / {minutes})"
-        return (
-            f"SELECT app, environment, arrayJoin([('traces', toFloat64(sumIf(seen_n, {traffic}))), "
-            f"('per_minute', sumIf(seen_n, {traffic}) / {minutes}), ('cost', {per_hour}), "
-            f"('errors', sumIf(total, {traffic}) / nullIf(sumIf(scored_n, {traffic}), 0))]) AS figure "
+        sums = (
+            f"SELECT app, environment, sumIf(seen_n, {traffic}) AS traces, sumIf(total, {traffic}) AS errors, "
+            f"sumIf(scored_n, {traffic}) AS told, sumIf(total, {cost}) AS paid, sumIf(scored_n, {cost}) AS priced, "
+            "sumMap(latencies) AS merged, "
+            "arrayReduce('quantileExactWeighted(0.95)', mapKeys(merged), mapValues(merged)) AS bin "
             f"FROM ({seen}) GROUP BY app, environment"
         )
-
-    def _latency(self) -> str:
-        merged = f"SELECT app, environment, sumMap(bins) AS merged {self._windows(among([LATENCY]))}"
-        p95 = "arrayReduce('quantileExactWeighted(0.95)', mapKeys(merged), mapValues(merged)) AS bin"
+        minutes = self._minutes()
         return (
-            f"SELECT app, environment, ('latency', toNullable({LOG_MIDDLE})) AS figure FROM (SELECT app, environment, "
-            f"{p95} FROM ({merged} GROUP BY app, environment) WHERE notEmpty(merged))"
+            f"SELECT app, environment, arrayJoin([('traces', toFloat64(traces)), ('per_minute', traces / {minutes}), "
+            f"('cost', if(priced = 0, NULL, paid * 60 / {minutes})), ('errors', errors / nullIf(told, 0)), "
+            f"('latency', if(empty(merged), NULL, {LOG_MIDDLE}))]) AS figure FROM ({sums})"
         )
 
     def _windows(self, metric: str, *, whole_hours: bool = False) -> str:
-        since, closed = self.tables.rounded_start(), among(self.tables.present[:1])
-        return self.tables.covering(metric, FLEET, since=since, closed=closed, whole_hours=whole_hours)
+        """FROM and WHERE; the query begins with `_closed`."""
+        names = {size: f"closed_{size}" for size in sorted(self.tables.sizes_s)[1:]}
+        since = self.tables.rounded_start()
+        return self.tables.covering(metric, FLEET, since=since, closed_until=names, whole_hours=whole_hours)
+
+    def _closed(self) -> str:
+        """WITH: until when larger windows are closed, by the metric that every application has; found once."""
+        untils = self.tables.closed_until(among(self.tables.present[:1]), FLEET, since=self.tables.rounded_start())
+        found = ", ".join(f"{until} AS closed_{size}" for size, until in untils.items())
+        return f"WITH {found} " if found else ""
 
     def _minutes(self) -> str:
         end = "toUnixTimestamp(least($__toTime, now()))"
@@ -225,12 +230,12 @@ class Fleet:
             f"SELECT max(seen) AS seen_n {self._windows(among([TRAFFIC]))} "
             "GROUP BY app, environment, size_s, start, model, prompt_version"
         )
-        return f"SELECT sum(seen_n) / {self._minutes()} AS traces FROM ({seen}) HAVING count() > 0"
+        return f"{self._closed()}SELECT sum(seen_n) / {self._minutes()} AS traces FROM ({seen}) HAVING count() > 0"
 
     def cost_per_hour(self) -> str:
         """Recorded cost per hour of all applications."""
         cost = f"if(sum(scored) = 0, NULL, sum(sum) * 60 / {self._minutes()})"
-        return f"SELECT {cost} AS cost {self._windows(among([COST]))}"
+        return f"{self._closed()}SELECT {cost} AS cost {self._windows(among([COST]))}"
 
     def lowest_budget(self) -> str:
         """The smallest share of an error budget that is left."""
@@ -240,7 +245,8 @@ class Fleet:
     def coverage(self) -> str:
         """Share of applicable records that were scored, over every watched metric of every application."""
         names = among([each.metric for each in self.rule_lines] or [TRAFFIC])
-        return f"SELECT sum(scored) / nullIf(sum(applicable), 0) AS coverage {self._windows(names, whole_hours=True)}"
+        covering = self._windows(names, whole_hours=True)
+        return f"{self._closed()}SELECT sum(scored) / nullIf(sum(applicable), 0) AS coverage {covering}"
 
     def insights(self, trace_link: str) -> str:
         """Insights of every application whose period overlaps the time range, newest first."""

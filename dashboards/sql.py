@@ -89,26 +89,25 @@ class Tables:
         scope: str = HERE,
         segment: str = TOTAL,
         since: str = "$__fromTime",
-        closed: str = "",
+        closed_until: Mapping[int, str] | None = None,
         whole_hours: bool = False,
     ) -> str:
         """FROM and WHERE: windows that cover the time range once, whatever size is chosen.
 
         Closed windows of the largest size inside the range, and smaller ones at both ends: a figure of the range does
-        not change with the size. Metric, scope and segment are conditions; `since` is the start of the range. `closed`
-        is the condition on the metric whose windows tell which larger ones are closed, in place of `metric`: a query
-        that asks for several sets of metrics then finds that out once. With `whole_hours` the windows below an hour
-        after the last closed hour are left out, unless the range is short or no hour in it is closed.
+        not change with the size. Metric, scope and segment are conditions; `since` is the start of the range. In place
+        of the subqueries of `closed_until`, a query that asks for several sets of metrics passes names for them, so
+        that ClickHouse analyses them once. With `whole_hours` the windows below an hour after the last closed hour are
+        left out, unless the range is short or no hour in it is closed.
         """
         within = f"start >= {since} AND start <= $__toTime AND {segment}"
         source = f"FROM {self.name('windows')} FINAL PREWHERE {scope} AND {metric} AND {within}"
-        newest = f"FROM {self.name('windows')} PREWHERE {scope} AND {closed or metric} AND {within}"
+        untils = closed_until or self.closed_until(metric, scope, segment, since)
         smallest, *larger = sorted(self.sizes_s)
         parts, covered = [], ""
         for size in reversed(larger):
             first = f"intDiv(toUnixTimestamp({since}) + {size - 1}, {size}) * {size}"
-            ends_inside = f"size_s = {size} AND toUnixTimestamp(start) + {size} <= toUnixTimestamp($__toTime)"
-            until = f"(SELECT max(toUnixTimestamp(start)) + {size} {newest} AND {ends_inside})"
+            until = untils[size]
             inside = f"toUnixTimestamp(start) >= {first} AND toUnixTimestamp(start) < {until}"
             parts.append(f"(size_s = {size}{covered} AND {inside})")
             covered += f" AND NOT ({inside})"
@@ -117,6 +116,18 @@ class Tables:
                     f" AND (toUnixTimestamp($__toTime) - toUnixTimestamp({since}) < {6 * size} OR {until} <= {size})"
                 )
         return f"{source} AND ({' OR '.join([*parts, f'(size_s = {smallest}{covered})'])})"
+
+    def closed_until(
+        self, metric: str, scope: str = HERE, segment: str = TOTAL, since: str = "$__fromTime"
+    ) -> dict[int, str]:
+        """Subqueries by window size, all but the smallest: the end of the last closed window inside the range."""
+        within = f"start >= {since} AND start <= $__toTime AND {segment}"
+        newest = f"FROM {self.name('windows')} PREWHERE {scope} AND {metric} AND {within}"
+        return {
+            size: f"(SELECT max(toUnixTimestamp(start)) + {size} {newest} AND size_s = {size} "
+            f"AND toUnixTimestamp(start) + {size} <= toUnixTimestamp($__toTime))"
+            for size in sorted(self.sizes_s)[1:]
+        }
 
     def size(self) -> str:
         """The window size: the chosen one, else the largest that is not longer than a point of the graph."""
