@@ -52,7 +52,8 @@ class Fleet:
             "isNull(traces), 'no traffic', 'healthy')"
         )
         return (
-            f"{self._closed()}SELECT {state} AS state, app, environment, {counted}, {of('per_minute')} AS `traces per minute`, "
+            f"{self._closed()}SELECT {state} AS state, app, environment, {counted}, "
+            f"{of('per_minute')} AS `traces per minute`, "
             f"{of('errors')} AS errors, {of('latency')} AS `latency p95`, {of('cost')} AS `cost per hour`, "
             f"{of('quality')} AS `within limits`, toUInt64({of('watched')}) AS metrics, {of('coverage')} AS coverage, "
             f"{of('budget_left')} AS `budget left`, toUInt64({of('traces')}) AS traces, "
