@@ -7,7 +7,7 @@ messages: `AlertmanagerJob` posts every open problem again and again.
 
 from ragtide.drift.notify.alert import ALERT_PREFIX, LONGEST_LABEL, AlertContext, alert_of, alertname, label_value
 from ragtide.drift.notify.alert_previews import (
-    alertmanager_target,
+    alertmanager_name,
     load_refused_alerts,
     preview_alert,
     send_sample_alert,
@@ -42,7 +42,7 @@ __all__ = [
     "WebhookChannel",
     "WebhookSender",
     "alert_of",
-    "alertmanager_target",
+    "alertmanager_name",
     "alertname",
     "known_targets",
     "label_value",

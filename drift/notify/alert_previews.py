@@ -17,7 +17,7 @@ from ragtide.sinks.clickhouse.database import Database
 _SAMPLE_LASTS = timedelta(minutes=2)  # longer than the usual group_wait: an alert that ends before notifies nobody
 
 
-def alertmanager_target(url: str) -> str:
+def alertmanager_name(url: str) -> str:
     """Return the name of an Alertmanager among the targets."""
     return f"alertmanager:{url}"
 
@@ -29,13 +29,13 @@ def preview_alert(database: Database, url: str, problem: Problem, context: Alert
     alert = firing or wanted.explained.get(problem.problem_id) or alert_of(problem, context)
     why_not = "" if firing else silenced(database, problem, now) or f"the problem is {problem.state}"
     content = {"labels": alert.labels, "annotations": alert.annotations, "startsAt": alert.starts_at.isoformat()}
-    return Preview(alertmanager_target(url), why_not, content)
+    return Preview(alertmanager_name(url), why_not, content)
 
 
 def send_sample_alert(gateway: AlertmanagerGateway, context: AlertContext, now: datetime) -> Answer:
     """Post an alert of severity info that ends by itself. Alertmanager's routes decide whom it notifies."""
     alert = PostedAlert(alert_of(sample_problem(now), context))
-    name = alertmanager_target(gateway.url)
+    name = alertmanager_name(gateway.url)
     try:
         gateway.post([postable(alert, now + _SAMPLE_LASTS)])
     except RagtideError as error:
@@ -54,7 +54,7 @@ def load_refused_alerts(database: Database) -> list[Unsent]:
     return [
         Unsent(
             message_id=row["fingerprint"],
-            target=alertmanager_target(row["url"]),
+            target=alertmanager_name(row["url"]),
             state="refused",
             action="open",
             subject=row["problem_id"],

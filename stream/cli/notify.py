@@ -157,12 +157,12 @@ def _targets(settings: "Settings", names: Sequence[str]) -> "tuple[list[Target],
 
     Raises `ConfigError` if the settings have none.
     """
-    from ragtide.drift.notify import alertmanager_target
+    from ragtide.drift.notify import alertmanager_name
     from ragtide.evaluators.errors import ConfigError
     from ragtide.stream.notification_targets import notification_targets
 
     found: dict[str, Any] = {target.name: target for target in notification_targets(settings).values()}
-    urls = {alertmanager_target(url): url for url in settings.alertmanager.urls}
+    urls = {alertmanager_name(url): url for url in settings.alertmanager.urls}
     if not found and not urls:
         raise ConfigError(
             "no target is set: set grafana.url, [[webhooks]], alertmanager.urls, kafka.problems_topic or "
