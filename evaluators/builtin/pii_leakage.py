@@ -79,7 +79,7 @@ QUESTION_FAILURES = Metric(
 
 @evaluator(
     "pii_leakage",
-    version=5,
+    version=6,
     domain="privacy",
     method="rule",
     inputs=Inputs,

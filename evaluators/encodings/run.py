@@ -48,7 +48,7 @@ def readable(data: bytes) -> str | None:
 
 
 def is_plausible(text: str) -> bool:
-    """Whether the text is mostly letters and blanks, or has only letters, digits and the signs of numbers and addresses.
+    """Whether the text is mostly letters and blanks, or only letters, digits and signs of numbers and addresses.
 
     Numbers in a table decode to anything.
     """
