@@ -1,5 +1,7 @@
 """Telephone numbering plans of the world (phonenumbers)."""
 
+from collections.abc import Sequence
+
 CANDIDATES = 2_000  # number-like places looked at in one text: some 0.2 s
 # Countries whose numbers are written with a leading 0 at home.
 _TRUNK_REGIONS = ("GB", "DE", "FR", "AU", "JP", "KR", "IT", "NL", "CH", "BE", "SE", "IN", "AT", "IE", "ZA", "NZ")
@@ -33,9 +35,13 @@ class NumberingPlans:
 
     def valid_at_home(self, text: str) -> bool:
         """Whether it is valid in some country that writes a leading 0."""
+        return self.valid_in(text, _TRUNK_REGIONS)
+
+    def valid_in(self, text: str, regions: Sequence[str]) -> bool:
+        """Whether it is valid in one of these countries, as written there."""
         from phonenumbers import NumberParseException, is_valid_number_for_region, parse
 
-        for region in _TRUNK_REGIONS:
+        for region in regions:
             self.spend(1)
             try:
                 if is_valid_number_for_region(parse(text, region), region):

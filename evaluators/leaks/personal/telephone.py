@@ -1,6 +1,6 @@
 """Telephone numbers: international ones with "+", one country's as people there write them, and those called so."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ from ragtide.evaluators.leaks.folding import PHONE
 from ragtide.evaluators.leaks.labels import BESIDE, is_counted, is_something_else, label_behind_pattern, label_pattern
 from ragtide.evaluators.leaks.patterns import compile_pattern
 from ragtide.evaluators.leaks.personal.numbering import NumberingPlans
+from ragtide.evaluators.leaks.personal.telephone_words import find_by_words
 
 _DIGITS = 7  # shorter numbers are anything
 _DIALLED_ABROAD = 12  # digits behind 00, at least
@@ -106,7 +107,7 @@ _DIGITS_APART = bytes(code if chr(code).isdigit() and code < 128 else 32 for cod
 _NOUGHTS = r"(?:[ .,]?000){2,}$"
 
 
-def find(shape: ByteText, region: str) -> Iterator[Span]:
+def find(shape: ByteText, regions: Sequence[str]) -> Iterator[Span]:
     """Numbers that may be dialled, grouped as people group them or called telephone numbers; bare digits are ids.
 
     Raises `TooMany` after 2,000 candidates, which is not the same as having found none.
@@ -118,7 +119,8 @@ def find(shape: ByteText, region: str) -> Iterator[Span]:
         _bracketed(shape),
         _labelled(shape),
         _trunk(shape, plans),
-        _grouped(shape, region, taken, plans),
+        find_by_words(shape, plans),
+        _grouped(shape, regions, taken, plans),
     )
     for spans in ways:
         for start, end in spans:
@@ -216,8 +218,8 @@ def _stands_apart(shape: ByteText, start: int, end: int) -> bool:
     return not in_row and stands_alone(shape.text, start, end, "-./")
 
 
-def _grouped(shape: ByteText, region: str, taken: bytearray, plans: NumberingPlans) -> Iterator[Span]:
-    """Numbers that are valid in the region, grouped as there."""
+def _grouped(shape: ByteText, regions: Sequence[str], taken: bytearray, plans: NumberingPlans) -> Iterator[Span]:
+    """Numbers that are valid in one of the regions, grouped as there."""
     from phonenumbers import Leniency, PhoneNumberMatcher
 
     text = shape.text
@@ -231,14 +233,15 @@ def _grouped(shape: ByteText, region: str, taken: bytearray, plans: NumberingPla
             continue
         if _is_date(run[0]):
             continue
-        plans.spend(1 + len(groups) // _GROUPS)
         # One character before and three after: "ISBN978..." and "2023-10-12 14:30" are told by them.
         first = max(start - 1, 0)
-        for match in PhoneNumberMatcher(text[first : end + 3], region, leniency=Leniency.STRICT_GROUPING):
-            start, after = first + match.start, shape.data[first + match.end : first + match.end + _EXTENDED]
-            reckoned = compile_pattern(_RESULT).search(after) is not None
-            if _is_written_as_one(match.raw_string) and not reckoned and not is_something_else(shape, start):
-                yield Span(start, first + match.end)
+        for region in regions:
+            plans.spend(1 + len(groups) // _GROUPS)
+            for match in PhoneNumberMatcher(text[first : end + 3], region, leniency=Leniency.STRICT_GROUPING):
+                start, after = first + match.start, shape.data[first + match.end : first + match.end + _EXTENDED]
+                reckoned = compile_pattern(_RESULT).search(after) is not None
+                if _is_written_as_one(match.raw_string) and not reckoned and not is_something_else(shape, start):
+                    yield Span(start, first + match.end)
 
 
 def _with_extension(shape: ByteText, end: int) -> int:
@@ -262,7 +265,7 @@ def _is_written_as_one(number: str) -> bool:
     )
 
 
-def detector(region: str) -> Detector:
-    """Of the telephone numbers, with those of a region."""
+def detector(regions: Sequence[str]) -> Detector:
+    """Of the telephone numbers, with those of some regions."""
     gates = (r"[0-9][0-9().+/ -]{5,}[0-9]",)
-    return Detector("phone", "a telephone number", gates, partial(find, region=region))
+    return Detector("phone", "a telephone number", gates, partial(find, regions=regions))

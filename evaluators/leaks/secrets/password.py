@@ -18,7 +18,7 @@ from ragtide.evaluators.leaks.secrets.assignments import (
     Assignment,
     assignments,
 )
-from ragtide.evaluators.leaks.secrets.placeholder import is_code, is_name
+from ragtide.evaluators.leaks.secrets.placeholder import is_code, is_name, is_slot
 
 _SHORTEST, _LONGEST = 6, 128
 _PIN = 4  # digits
@@ -118,6 +118,8 @@ def opens(value: str, quoted: bool) -> bool:
 def _is_word(value: str) -> bool:
     low = value.lower()
     if low.strip(".:!") in _PROSE or len(set(value)) == 1 or any(filler in low for filler in _FILLERS):
+        return True
+    if is_slot(value):
         return True
     if _NO_VALUE.fullmatch(value.rstrip(".!?")) or (
         is_name(value) and not value[-1].isdigit() and not _is_phrase(value)
