@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import repeat
 from operator import attrgetter
-from typing import Any, Literal, Protocol, TypeVar, overload
+from typing import Any, Literal, Protocol, TypeVar, cast, overload
 
 import msgspec
 import numpy as np
@@ -352,7 +352,8 @@ def evaluator(
             asks=asks,
             needs=frozenset(needs),
             tasks=tuple(tasks),
-            standards=tuple(standards) or standards_of(domain, [field.name for field in dataclasses.fields(inputs)]),
+            standards=tuple(standards)
+            or standards_of(domain, [field.name for field in dataclasses.fields(cast(Any, inputs))]),
             budget=budget or Budget(),
             own_lane=lane,
             combine=combine,

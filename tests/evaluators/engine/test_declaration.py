@@ -28,6 +28,7 @@ class Misspelt:
     anwser: str
 
 
+NOTHING: dict[str, dict[str, float]] = {}
 GIVEN: dict[str, Any] = {
     **{"version": 1, "domain": "generation", "method": "rule", "inputs": Inputs},
     "metrics": [Metric("value", primary=True)],
@@ -35,7 +36,8 @@ GIVEN: dict[str, Any] = {
 
 
 def declared(function: Any, **given: Any) -> Evaluator:
-    made: Evaluator = evaluator("value", **{**GIVEN, **given})(function)
+    declare: Any = evaluator  # mistakes are what is tested
+    made: Evaluator = declare("value", **{**GIVEN, **given})(function)
     return made
 
 
@@ -115,13 +117,13 @@ def crashes_on(made: Evaluator) -> tuple[str, BaseException | None]:
 def test_an_error_shows_its_own_traceback_and_line() -> None:
     def crashing(row: Any, shared: Any, params: Any) -> Outcome:
         """Crash."""
-        return Scored({"value": {}["here"]})
+        return Scored(NOTHING["here"])
 
     said, cause = crashes_on(declared(crashing, per_record=True))
     line = crashing.__code__.co_firstlineno + 2
     assert f"crashed: KeyError at test_declaration.py:{line}\n" in said
     assert f'File "{__file__}", line {line}, in crashing' in said
-    assert said.count('return Scored({"value": {}["here"]})') == 1
+    assert said.count('return Scored(NOTHING["here"])') == 1
     assert "KeyError: 'here'" in said
     assert "run.py" not in said
     assert isinstance(cause, KeyError)
