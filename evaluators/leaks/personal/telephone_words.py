@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from ragtide.evaluators.leaks.byte_text import ByteText, Span, stands_alone
 from ragtide.evaluators.leaks.folding import CALL, PHONE
-from ragtide.evaluators.leaks.labels import is_something_else
+from ragtide.evaluators.leaks.labels import is_counted, is_something_else
 from ragtide.evaluators.leaks.patterns import compile_pattern
-from ragtide.evaluators.leaks.personal.numbering import NumberingPlans
+from ragtide.evaluators.leaks.personal.numbering import NumberingPlans, reads_as_date
 
 _NUMBER = r"\(?[0-9][0-9 ()./-]{5,18}[0-9]"
 _DIGITS = range(7, 16)
@@ -40,7 +40,8 @@ _BEFORE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("PL",), r"(?:za)?dzwon(?:ic|cie)?|moj (?:numer|telefon)|kontakt(?:owac)?|komork[a-z]{1,2}"),
     (
         ("SE", "DK", "NO"),
-        r"ring|nar (?:mig|meg|oss)|fange (?:mig|os)|mitt? (?:nummer|telefonnummer)|nummeret mitt|mobilen min|min mobil",
+        r"ring (?:mig|meg|oss|os|til|pa|gerne|gjerne|garna)|"
+        r"nar (?:mig|meg|oss)|fange (?:mig|os)|mitt? (?:nummer|telefonnummer)|nummeret mitt|mobilen min|min mobil",
     ),
     (("FI",), r"soit(?:a|taa|akaa)|numeroni|tavoit(?:at|taa|atte)|puhelinnumeroni"),
     (("CZ", "SK"), r"(?:za)?vol(?:ejte|at|ajte)|moje cislo|zastizeni|muj (?:mobil|telefon)|moj mobil"),
@@ -110,5 +111,7 @@ def _if_valid(
     number = shape.text[place.start : place.end]
     if sum(map(str.isdigit, number)) not in _DIGITS or not stands_alone(shape.text, *place, joints):
         return
-    if not is_something_else(shape, place.start) and plans.valid_in(number, regions):
+    if reads_as_date(shape.data[place.start : place.end]) or is_counted(shape, *place):
+        return
+    if not is_something_else(shape, place.start) and plans.written_in(number, regions):
         yield place
