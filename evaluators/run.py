@@ -44,12 +44,12 @@ def run_all(
     for vector_chunk in memory_chunks(texts, shared.most_bytes):
         shared.make_room_for_vectors(vector_chunk.size_bytes)
         for encoder, of_encoder in _group_by_model(vector_chunk.keys).items():
-            prefetch_or_bisect(shared.embedding_by(encoder).prefetch, of_encoder, _where)
+            prefetch_or_bisect(shared.embedding_by(encoder).prefetch, of_encoder, where)
         asks = _by_trace(vector_chunk.traces, (request for run in runs for request in run.asks(vector_chunk.traces)))
         for answer_chunk in memory_chunks(asks, shared.most_bytes, vector_chunk.traces.start):
             shared.make_room_for_answers(answer_chunk.size_bytes)
             for model, of_model in _group_by_model(answer_chunk.keys).items():
-                prefetch_or_bisect(partial(shared.prefetch_answers, model), of_model, _where)
+                prefetch_or_bisect(partial(shared.prefetch_answers, model), of_model, where)
             for run in runs:
                 run.score(answer_chunk.traces)
     return [run.outcomes() for run in runs]
@@ -179,7 +179,7 @@ class _Run:
         yield from self._score_bisecting(rows[middle:])
 
     def _crash_failure(self, error: BaseException) -> Failed:
-        return Failed("crashed", _where(error, self.prepared.evaluator.score.__module__))
+        return Failed("crashed", where(error, self.prepared.evaluator.score.__module__))
 
 
 def _wrong_count(batch: object, given: int, records: int) -> str:
@@ -268,8 +268,8 @@ def regions_in(view: Any) -> int:
     return max((len(side) for side in sides if side), default=0)
 
 
-def _where(error: BaseException, module: str = "") -> str:
-    """Name the error and its line, without the message, which may quote users."""
+def where(error: BaseException, module: str = "") -> str:
+    """Name the error and its last line in the module, without the message, which may quote users."""
     steps = []
     step: TracebackType | None = error.__traceback__
     while step is not None:

@@ -2,22 +2,20 @@
 
 import dataclasses
 import functools
-import inspect
 import math
-import types
-import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import repeat
 from operator import attrgetter
-from typing import Any, Literal, Protocol, TypeVar, overload
+from typing import Any, Literal, Protocol, TypeVar, cast, overload
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel
 
+from ragtide.evaluators.declaration import check_function, check_metrics, check_params, required_fields
 from ragtide.evaluators.outcome import NotApplicable, Outcome
 from ragtide.evaluators.parts import Combine
 from ragtide.evaluators.standards import standards_of
@@ -330,14 +328,12 @@ def evaluator(
     modules of the extra are not installed; it imports them only when it scores. `off_until_set` names parameters whose
     defaults suit no application: until settings give one of them, the evaluator runs only where `enabled` names it.
     """
-    hints = typing.get_type_hints(inputs)
-    unknown = sorted(set(hints) - set(Trace.__struct_fields__))
-    if unknown or not dataclasses.is_dataclass(inputs):
-        raise TypeError(f"evaluator {id!r}: inputs must be a dataclass of Trace fields; a Trace has no {unknown}")
-    of_trace = typing.get_type_hints(Trace)
-    required = tuple(name for name, hint in hints.items() if _admits_none(of_trace[name]) and not _admits_none(hint))
+    required = required_fields(id, inputs)
+    check_params(id, params)
+    declared = check_metrics(id, metrics, Metric)
 
     def decorate(function: Any) -> Evaluator:
+        check_function(id, function, inputs, per_record)
         return Evaluator(
             id=id,
             version=version,
@@ -348,15 +344,16 @@ def evaluator(
             fields=_fields_of(inputs),
             required=required,
             params=params,
-            metrics=tuple(metrics),
-            score=_score_each(id, function) if per_record else function,
+            metrics=declared,
+            score=_score_each(function) if per_record else function,
             embeds=embeds,
             encoder=encoder,
             models=models,
             asks=asks,
             needs=frozenset(needs),
             tasks=tuple(tasks),
-            standards=tuple(standards) or standards_of(domain, hints),
+            standards=tuple(standards)
+            or standards_of(domain, [field.name for field in dataclasses.fields(cast(Any, inputs))]),
             budget=budget or Budget(),
             own_lane=lane,
             combine=combine,
@@ -367,10 +364,8 @@ def evaluator(
     return decorate
 
 
-def _score_each(id: str, function: ScoreRecord[Row, Params]) -> Score[Row, Params]:
+def _score_each(function: ScoreRecord[Row, Params]) -> Score[Row, Params]:
     """Turn a function of one row into a function of a batch."""
-    if inspect.isgeneratorfunction(function):
-        raise TypeError(f"evaluator {id!r}: with per_record=True the function must return one outcome, not yield")
 
     @functools.wraps(function)
     def score(rows: Sequence[Row], shared: Shared, params: Params) -> Iterable[Outcome]:
@@ -386,7 +381,3 @@ def _fields_of(inputs: type[Any]) -> Callable[[Trace], tuple[Any, ...]]:
         return attrgetter(*names) if names else lambda _: ()
     read = attrgetter(*names)
     return lambda trace: (read(trace),)
-
-
-def _admits_none(hint: Any) -> bool:
-    return type(None) in typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else False

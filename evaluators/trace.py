@@ -4,16 +4,21 @@
 lost silently: `ragtide.stream.ingest.canonical_json` moves them to `attributes`. If an attribute of that name was sent,
 the unknown field becomes `unknown.<name>`. An encoded trace has no fields at their defaults.
 
+A `Trace` that is made in Python takes forms that messages have, too: lists for tuples, one text for `expected`, texts
+and dicts for chunks, dicts for nested types. It raises TypeError for another form of a field that evaluators read.
+
 Fields that become columns, keys or labels have limits, which decoding enforces; docs/kafka.md has the table. Ingest
 cuts a longer `Name` and appends a hash. A longer `TraceId`, longer lists and numbers out of range are rejected.
 """
 
+import hashlib
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import force_setattr
 
 LONGEST_NAME = 256  # characters: e-mail addresses (254), ARNs and most URLs fit
 LONGEST_ID = 1_024
@@ -187,3 +192,77 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     test_case: Annotated[TestCase | None, Meta(description="Test case that the trace comes from.")] = None
     source: Annotated[Source | None, Meta(description="Position in Kafka, set on ingest.")] = None
     attributes: Annotated[Mapping[str, Any], Meta(description="Anything else; unknown fields are kept here.")] = {}
+
+    def __post_init__(self) -> None:
+        """Convert the fields of a trace that was made in Python; a decoded one has all its types."""
+        if type(self.expected) not in _TUPLE or not _all(str, self.expected):
+            force_setattr(self, "expected", _expected(self.expected))
+        if type(self.contexts) not in _TUPLE or not _all(Chunk, self.contexts):
+            force_setattr(self, "contexts", _contexts(self.contexts))
+        for name, form in _FORMS.items():
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, form):
+                force_setattr(self, name, _converted(name, value, form))
+
+
+_TUPLE = (tuple, type(None))
+_FORMS: Mapping[str, type] = {
+    **{"question": str, "answer": str, "condition": str, "relevance": Mapping},
+    **{"labels": Labels, "boxes": Boxes, "model": Model, "latency": Latency, "tokens": Tokens, "error": AppError},
+}
+
+
+def chunk_id(text: str) -> str:
+    """Return the id of a chunk that has none: a hash of its text, equal wherever it is retrieved."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _all(form: type, items: tuple[object, ...] | None) -> bool:
+    return not items or {form}.issuperset(map(type, items))
+
+
+def _expected(value: Any) -> tuple[str, ...]:
+    texts = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, (list, tuple)) else None
+    if texts is None:
+        raise TypeError(f"expected: found {_kind(value)}; a text or a tuple of texts wanted")
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"expected[{place}]: found {_kind(text)}; a text wanted")
+    return texts
+
+
+def _contexts(value: Any) -> tuple[Chunk, ...]:
+    items = [value] if isinstance(value, (str, dict, Chunk)) else value
+    if not isinstance(items, (list, tuple)):
+        raise TypeError(f"contexts: found {_kind(value)}; a tuple of Chunk, or of texts, wanted")
+    return tuple(_chunk(place, item) for place, item in enumerate(items))
+
+
+def _chunk(place: int, item: Any) -> Chunk:
+    if isinstance(item, str):
+        return Chunk(chunk_id(item), item)
+    if not isinstance(item, dict):
+        if isinstance(item, Chunk):
+            return item
+        raise TypeError(f"contexts[{place}]: found {_kind(item)}; a Chunk, a text or a dict of its fields wanted")
+    if item.get("id") is None:
+        if not isinstance(item.get("text"), str):
+            raise TypeError(f"contexts[{place}]: one of id and text is required")
+        item = {**item, "id": chunk_id(item["text"])}
+    chunk: Chunk = _converted(f"contexts[{place}]", item, Chunk)
+    return chunk
+
+
+def _converted(name: str, value: Any, form: type) -> Any:
+    """Convert a dict to the type."""
+    if not isinstance(value, dict) or not issubclass(form, msgspec.Struct):
+        wanted = f"a {form.__name__}" if issubclass(form, msgspec.Struct) else "a text" if form is str else "an object"
+        raise TypeError(f"{name}: found {_kind(value)}; {wanted} wanted")
+    try:
+        return msgspec.convert({key: one for key, one in value.items() if one is not None}, form)
+    except msgspec.ValidationError as error:
+        raise TypeError(f"{name}: {error}; the fields are {', '.join(form.__struct_fields__)}") from None
+
+
+def _kind(value: object) -> str:
+    return f"a value of type {type(value).__name__}"

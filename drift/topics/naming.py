@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ragtide.evaluators.leaks import DEFAULT_REGION, scanner
+from ragtide.evaluators.leaks import scanner
 
 WORDS = 3
 MAX_CHARACTERS = 2_000  # of a question that are read
@@ -25,7 +25,7 @@ def words_of(question: str) -> frozenset[str]:
     """Return the words of a question in lower case, without personal, secret or masked text."""
     text = question[:MAX_CHARACTERS]
     shown = list(text)
-    for hit in scanner(DEFAULT_REGION)(text).hits:
+    for hit in scanner()(text).hits:
         shown[hit.start : hit.end] = " " * (hit.end - hit.start)
     found: set[str] = set()
     for word in _WORD.findall(_MASK.sub(" ", "".join(shown)).casefold()):

@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, inf, log
 
 from pydantic import BaseModel, Field
 
@@ -26,7 +26,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
         4, ge=1, le=4, description="Maximum n-gram length in tokens. Gives BLEU-1 up to BLEU of this order."
     )
     smooth: bool = Field(
-        True, description="Add one to the matches and n-grams of each order, so that no single order makes the score 0."
+        True, description="Give an order without matches half a match, the next one a quarter, ..., instead of 0."
     )
 
 
@@ -44,7 +44,7 @@ METRICS = tuple(
 
 @evaluator(
     "bleu",
-    version=1,
+    version=2,
     domain="summarization",
     method="ngram",
     per_record=True,
@@ -55,9 +55,9 @@ METRICS = tuple(
 )
 def bleu(row: Inputs, shared: Shared, params: Params) -> Outcome:
     """BLEU-1 to BLEU-4 (Papineni 2002), cumulative with uniform weights, against all references at once. The tokens are
-    those of mteval-v13a. Smoothing is that of Hugging Face: it adds one at every order, so an order longer than the
-    answer has precision 1. The brevity penalty uses the reference closest in length, as sacrebleu and NLTK do; Hugging
-    Face uses the shortest. The parts hold the precision of each order, without smoothing.
+    those of mteval-v13a. Scores are those of sentence_bleu of sacrebleu 2.6: orders longer than the answer do not
+    count, an answer without a word of the references scores 0, and smoothing is exponential. The brevity penalty uses
+    the reference closest in length. The parts hold the precision of each order that counts, without smoothing.
     """
     answer = shared.once(mteval, row.answer)
     references = [tokens for tokens in (shared.once(mteval, text) for text in row.expected) if tokens]
@@ -66,13 +66,17 @@ def bleu(row: Inputs, shared: Shared, params: Params) -> Outcome:
     penalty = _brevity_penalty(len(answer), [len(reference) for reference in references])
     metrics: dict[str, float] = {}
     parts: dict[str, float] = {}
-    logs = 0.0
+    logs, smoothed, effective = 0.0, 1.0, 1
     for order in range(1, params.max_order + 1):
-        hits, count = _hits(answer, references, order), max(len(answer) - order + 1, 0)
-        parts[f"precision_{order}"] = hits / count if count else 0.0
-        precision = (hits + 1) / (count + 1) if params.smooth else parts[f"precision_{order}"]
-        logs += log(precision) if precision else -float("inf")
-        metrics[f"bleu_{order}"] = penalty * exp(logs / order)
+        count = len(answer) - order + 1
+        if count > 0:
+            hits, effective = _hits(answer, references, order), order
+            precision = parts[f"precision_{order}"] = hits / count
+            if not hits and params.smooth and parts["precision_1"]:
+                smoothed /= 2
+                precision = smoothed / count
+            logs += log(precision) if precision else -inf
+        metrics[f"bleu_{order}"] = penalty * exp(logs / effective)
     return Scored(metrics, parts=parts)
 
 

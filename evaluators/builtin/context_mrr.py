@@ -30,7 +30,7 @@ def _embeds(row: Inputs, shared: Shared, params: Params) -> Iterator[str]:
 
 @evaluator(
     "context_mrr",
-    version=1,
+    version=2,
     domain="retrieval",
     method="embedding",
     per_record=True,
@@ -50,7 +50,8 @@ def _embeds(row: Inputs, shared: Shared, params: Params) -> Iterator[str]:
 )
 def context_mrr(row: Inputs, shared: Shared, params: Params) -> Outcome:
     """Rank of the first relevant chunk, as 1 / rank. A chunk is relevant if the similarity of one of its sentences to
-    the question reaches the threshold. Not applicable if a chunk without recorded text could be the first.
+    the question reaches the threshold. 0 if nothing was retrieved. Not applicable if a chunk without recorded text may
+    be the first.
     """
     found = relevances(row.question, row.contexts[: params.max_rank], shared)
     if isinstance(found, NotApplicable):
@@ -60,5 +61,5 @@ def context_mrr(row: Inputs, shared: Shared, params: Params) -> Outcome:
             return NotApplicable("missing_chunk_text")
         if relevance.score >= params.relevant_chunk_threshold:
             return Scored({"reciprocal_rank": 1 / rank}, evidence=relevance.evidence("first_relevant"))
-    best = max(found, key=lambda relevance: relevance.score)
-    return Scored({"reciprocal_rank": 0.0}, evidence=best.evidence("most_relevant"))
+    best = max(found, key=lambda relevance: relevance.score, default=None)
+    return Scored({"reciprocal_rank": 0.0}, evidence=best.evidence("most_relevant") if best else ())

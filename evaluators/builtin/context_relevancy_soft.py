@@ -21,7 +21,7 @@ def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
 
 @evaluator(
     "context_relevancy_soft",
-    version=1,
+    version=2,
     domain="retrieval",
     method="embedding",
     per_record=True,
@@ -37,11 +37,13 @@ def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
 )
 def context_relevancy_soft(row: Inputs, shared: Shared, params: NoParams) -> Outcome:
     """Similarity of the retrieved chunks to the question. The relevancy of a chunk is the highest cosine similarity of
-    its sentences to the question; the metrics are the maximum and the mean over chunks.
+    its sentences to the question; the metrics are the maximum and the mean over chunks, 0 if nothing was retrieved.
     """
     found = relevances(row.question, row.contexts, shared)
     if isinstance(found, NotApplicable):
         return found
+    if not found:
+        return Scored({"recall_relevancy": 0.0, "precision_relevancy": 0.0})
     read = [relevance for relevance in found if relevance.best]  # an empty chunk has no relevancy, rather than 0
     scores = [relevance.score for relevance in read]
     return Scored(

@@ -67,9 +67,9 @@ METRICS = (
 )
 def meteor(row: Inputs, shared: Shared, params: Params) -> Outcome:
     """METEOR of the answer against its best reference, with the parameters alpha, beta and gamma. It matches equal
-    tokens, then equal Porter stems, each from the end of the text, as NLTK 3.10 does. With `synonyms` it also matches
-    synonyms of WordNet; the category `synonyms` is none or wordnet. An answer equal to its reference scores below 1
-    (0.5 for one word) because of METEOR's penalty.
+    tokens, then equal Porter stems, each from the end of the text, as NLTK 3.10 does. Tokens with an apostrophe beside
+    a combining mark are those of NLTK 3.9. With `synonyms` it also matches synonyms of WordNet; the category `synonyms`
+    is none or wordnet. An answer equal to its reference scores below 1 (0.5 for one word) because of METEOR's penalty.
     """
     answer = shared.once(treebank, row.answer)
     references = [tokens for tokens in (shared.once(treebank, text) for text in row.expected) if tokens]

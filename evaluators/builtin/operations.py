@@ -1,7 +1,8 @@
 from dataclasses import dataclass
 from math import inf
+from sys import float_info
 
-from ragtide.evaluators.outcome import Outcome, Scored
+from ragtide.evaluators.outcome import Finding, Outcome, Scored
 from ragtide.evaluators.spec import Budget, Metric, NoParams, Shared, evaluator
 from ragtide.evaluators.trace import AppError, Chunk, Latency, Tokens
 
@@ -50,7 +51,7 @@ METRICS = (
 
 @evaluator(
     "operations",
-    version=1,
+    version=2,
     domain="generation",
     method="rule",
     per_record=True,
@@ -61,17 +62,29 @@ METRICS = (
 )
 def operations(row: Inputs, shared: Shared, params: NoParams) -> Outcome:
     """Operational metrics of the trace: latency, time to first token, tokens, cost, error, empty answer and empty
-    contexts, each if it was recorded.
+    contexts, each if it was recorded. A value that is no finite number of 0 or more is left out, with a finding.
     """
     latency, tokens = row.latency or Latency(), row.tokens or Tokens()
-    recorded = {
+    measured = {
         "latency_seconds": latency.total_s,
         "time_to_first_token_seconds": latency.first_token_s,
         "input_tokens": tokens.input,
         "output_tokens": tokens.output,
         "cost_usd": row.cost_usd,
+    }
+    invalid = [key for key, value in measured.items() if value is not None and not _is_valid(value)]
+    recorded = {
+        **{key: value for key, value in measured.items() if key not in invalid},
         "error": row.error is not None,
         "empty_answer": None if row.answer is None else not row.answer.strip(),
         "empty_contexts": None if row.contexts is None else not row.contexts,
     }
-    return Scored({key: float(value) for key, value in recorded.items() if value is not None})
+    return Scored(
+        {key: float(value) for key, value in recorded.items() if value is not None},
+        findings=tuple(Finding(f"invalid_{key}", f"{key} is no finite number of 0 or more.") for key in invalid),
+    )
+
+
+def _is_valid(value: object) -> bool:
+    """Whether it is a finite number of 0 or more: values of records that were made in Python are not checked."""
+    return isinstance(value, (int, float)) and 0 <= value <= float_info.max

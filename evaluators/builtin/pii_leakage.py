@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from ragtide.evaluators.leaks import DEFAULT_REGION, PERSONAL, Allowlist, leaks_of, scanner
+from ragtide.evaluators.leaks import DEFAULT_REGIONS, PERSONAL, SELDOM_PERSONAL, USUAL, Allowlist, leaks_of, scanner
 from ragtide.evaluators.leaks.leak_outcome import leak_outcome
 from ragtide.evaluators.outcome import Outcome
 from ragtide.evaluators.spec import Budget, Metric, Shared, evaluator
@@ -45,13 +45,16 @@ _Kind = Annotated[str, AfterValidator(_known_kind), Field(json_schema_extra={"en
 class Params(BaseModel, frozen=True, extra="forbid"):
     """Kinds of personal data, and where to search for them."""
 
-    kinds: Literal["all"] | tuple[_Kind, ...] = Field(
-        "all", description=f"Kinds of personal data to find: {', '.join(PERSONAL)}."
+    kinds: Literal["usual", "all"] | tuple[_Kind, ...] = Field(
+        "usual",
+        description=f"Kinds of personal data to find: usual (all but {', '.join(SELDOM_PERSONAL)}), all, or a list of "
+        f"{', '.join(PERSONAL)}.",
     )
     scan_contexts: bool = Field(True, description="Also search the retrieved chunks.")
     scan_question: bool = Field(False, description="Also search the question. Gives the metric question_failures.")
-    region: Annotated[str, AfterValidator(_known_region)] = Field(
-        DEFAULT_REGION, description="Country whose telephone numbers are found without a leading + or 0."
+    regions: tuple[Annotated[str, AfterValidator(_known_region)], ...] = Field(
+        DEFAULT_REGIONS,
+        description="Countries whose telephone numbers are found without a leading + or 0 or words beside them.",
     )
     allow: Mapping[str, tuple[str, ...]] = Field(
         default={},
@@ -61,7 +64,12 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     @property
     def wanted(self) -> frozenset[str]:
         """The kinds to find."""
-        return frozenset(PERSONAL if self.kinds == "all" else self.kinds)
+        return frozenset({"usual": USUAL, "all": PERSONAL}[self.kinds] if isinstance(self.kinds, str) else self.kinds)
+
+    @property
+    def masked(self) -> frozenset[str]:
+        """The kinds to mask in stored texts: all, unless they are listed."""
+        return frozenset(PERSONAL if isinstance(self.kinds, str) else self.kinds)
 
     def allowlist(self, app: str) -> Allowlist:
         """Addresses and numbers that the app may show."""
@@ -79,7 +87,7 @@ QUESTION_FAILURES = Metric(
 
 @evaluator(
     "pii_leakage",
-    version=5,
+    version=6,
     domain="privacy",
     method="rule",
     inputs=Inputs,
@@ -90,10 +98,11 @@ QUESTION_FAILURES = Metric(
 def pii_leakage(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """Personal data with a format in the answer or the contexts: payment cards, IBANs, social security and other
     national numbers of about forty countries, e-mail addresses, telephone numbers, IP addresses, documents, devices,
-    wallets, dates of birth, and coordinates to about a hundred metres or finer. Examples of documentation (4111 1111
-    1111 1111, john@example.com) count as real. Findings give kind and position only.
+    wallets and dates of birth. Numbers of devices, vehicles and banks, and coordinates to about a hundred metres or
+    finer, count only where `kinds` names them. Examples of documentation (4111 1111 1111 1111, john@example.com) count
+    as real. Findings give kind and position only.
     """
-    kinds, scan = params.wanted, scanner(params.region)
+    kinds, scan = params.wanted, scanner(params.regions)
     allowed = cache(params.allowlist)
 
     def score(row: Inputs) -> Outcome:

@@ -51,7 +51,7 @@ def _embeds(row: Inputs, shared: Shared, params: Params) -> Iterator[str]:
 
 @evaluator(
     "retrieval_ranking",
-    version=1,
+    version=2,
     domain="retrieval",
     method="embedding",
     per_record=True,
@@ -65,10 +65,9 @@ def _embeds(row: Inputs, shared: Shared, params: Params) -> Iterator[str]:
 def retrieval_ranking(row: Inputs, shared: Shared, params: Params) -> Outcome:
     """Ranking quality of the retrieved chunks, from a grade for each. Grades come from `relevance` if it was recorded:
     a chunk that it does not name has 0, and a grade above 0 is relevant. Otherwise a chunk's grade is the highest
-    cosine similarity of its sentences to the question. The ideal order of NDCG is the best order of these chunks.
+    cosine similarity of its sentences to the question. The ideal order of NDCG is the best order of these chunks. All
+    metrics are 0 if nothing was retrieved.
     """
-    if not row.contexts:
-        return NotApplicable("empty_contexts")
     return _by_grades(row.contexts, row.relevance) if row.relevance is not None else _by_question(row, shared, params)
 
 

@@ -40,12 +40,16 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
 
 class Text(NamedTuple):
-    """Tokens of a text: ASCII letters and digits. `lines` are the sentences of ROUGE-Lsum."""
+    """Tokens of a text: ASCII letters and digits. `lines` are the sentences of ROUGE-Lsum.
+
+    `legible` is False if most letters are not ASCII: the tokens then leave out most of the text.
+    """
 
     tokens: list[str]
     lines: list[tuple[str, ...]]  # tuples: the garbage collector passes over those of many thousand lines
     words: Counter[str]
     pairs: Counter[tuple[str, str]]
+    legible: bool
 
 
 def _metric(key: RougeType, description: str) -> Metric:
@@ -63,7 +67,7 @@ METRICS = (
 
 @evaluator(
     "rouge",
-    version=1,
+    version=2,
     domain="summarization",
     method="ngram",
     per_record=True,
@@ -73,13 +77,17 @@ METRICS = (
 )
 def rouge(row: Inputs, shared: Shared, params: Params) -> Outcome:
     """F1 of ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum against the best reference. The parts are precision and recall.
-    ROUGE-Lsum takes lines as sentences.
+    ROUGE-Lsum takes lines as sentences. Tokens are those of rouge_score, ASCII letters and digits: texts with mostly
+    other letters cannot be compared, by a few digits in them least of all.
     """
     tokenise = read_stems if params.use_stemmer else read
     answer = shared.once(tokenise, row.answer)
     references = [text for text in (shared.once(tokenise, text) for text in row.expected) if text.tokens]
+    references = [reference for reference in references if reference.legible]
     if not references:
         return no_reference(row.expected)  # a reference in another script has no tokens: 0 would be invented
+    if not answer.legible:
+        return NotApplicable("answer_in_other_script")
     if _too_long(answer, references, params.rouge_types):
         return NotApplicable("too_long")
     metrics: dict[str, float] = {}
@@ -94,17 +102,28 @@ def rouge(row: Inputs, shared: Shared, params: Params) -> Outcome:
 
 def read(text: str) -> Text:
     """Tokenise as rouge_score 0.1.2 does."""
-    return _text([tuple(tokens) for tokens in map(TOKEN.findall, text.lower().split("\n")) if tokens])
+    lines = [tuple(tokens) for tokens in map(TOKEN.findall, text.lower().split("\n")) if tokens]
+    return _text(lines, legible=_is_legible(text))
 
 
 def read_stems(text: str) -> Text:
     """Tokenise as rouge_score does with use_stemmer: tokens of more than three letters become stems."""
-    return _text([tuple(stem(token) if len(token) > 3 else token for token in line) for line in read(text).lines])
+    plain = read(text)
+    lines = [tuple(stem(token) if len(token) > 3 else token for token in line) for line in plain.lines]
+    return _text(lines, legible=plain.legible)
 
 
-def _text(lines: list[tuple[str, ...]]) -> Text:
+def _text(lines: list[tuple[str, ...]], legible: bool) -> Text:
     tokens = [token for line in lines for token in line]
-    return Text(tokens, lines, Counter(tokens), Counter(pairwise(tokens)))
+    return Text(tokens, lines, Counter(tokens), Counter(pairwise(tokens)), legible)
+
+
+def _is_legible(text: str) -> bool:
+    """Whether at least half of the letters are ASCII."""
+    if text.isascii():
+        return True
+    letters = "".join(filter(str.isalpha, text))
+    return 2 * len(letters.encode("ascii", "ignore")) >= len(letters)
 
 
 def _too_long(answer: Text, references: Sequence[Text], types: Sequence[RougeType]) -> bool:

@@ -31,7 +31,7 @@ METRICS = (
 
 @evaluator(
     "sari",
-    version=1,
+    version=2,
     domain="summarization",
     method="ngram",
     per_record=True,
@@ -44,9 +44,10 @@ METRICS = (
 def sari(row: Inputs, shared: Shared, params: NoParams) -> Outcome:
     """SARI (Xu 2016) of the answer against the source text (the question) and the references: how well it keeps, adds
     and deletes n-grams of one to four tokens. This is the variant of Hugging Face: lower case, tokens of mteval-v13a,
-    0 / 0 is 1, and deletion by precision only. The parts are kept, added and deleted.
+    0 / 0 is 1, deletion by precision only, and an empty answer is one empty token, which is wrongly added. A blank
+    reference is left out, where Hugging Face counts it. The parts are kept, added and deleted.
     """
-    source, answer = shared.once(lower_case_mteval, row.question), shared.once(lower_case_mteval, row.answer)
+    source, answer = shared.once(lower_case_mteval, row.question), shared.once(lower_case_mteval, row.answer) or [""]
     references = [tokens for tokens in (shared.once(lower_case_mteval, text) for text in row.expected) if tokens]
     if not source:
         return NotApplicable("empty_question")

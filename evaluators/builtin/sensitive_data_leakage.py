@@ -45,7 +45,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
 @evaluator(
     "sensitive_data_leakage",
-    version=4,
+    version=5,
     domain="privacy",
     method="rule",
     inputs=Inputs,

@@ -70,7 +70,7 @@ def _evaluate(row: Inputs, condition: Condition) -> Outcome:
     answer = Subject(row.answer)
     texts = recorded_texts(row.contexts)
     joined = Subject(JOINT.join(texts)) if texts else None
-    if steps(condition) * (len(answer.data) + (len(joined.data) if joined else 0)) > MOST_STEPS:
+    if steps(condition) * (answer.size_bytes + (joined.size_bytes if joined else 0)) > MOST_STEPS:
         return NotApplicable("too_long")
     evidence = _evidence(condition, answer, row, "answer")
     metrics = pass_metrics(not holds(condition, answer), not holds(condition, joined) if joined else None)

@@ -4,11 +4,12 @@ import copy
 import dataclasses
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
+from ragtide.evaluators.checks.crashes import Crashes
 from ragtide.evaluators.checks.growth import growth_faults
 from ragtide.evaluators.checks.hostile_traces import CANARY, hostile_traces
 from ragtide.evaluators.checks.windows import window_faults
@@ -39,17 +40,18 @@ def check_evaluator(
 
     It runs over `traces`, of which it must score at least one, and over ordinary and hostile traces: in one batch, one
     by one, in reverse and twice. Encoder and models are fakes unless given. If there are no faults, it is timed on
-    traces full of all kinds of values, up to the largest that its budget admits.
+    traces full of all kinds of values, up to the largest that its budget admits. The cause of the `AssertionError` is
+    the first error that the evaluator raised.
     """
     params = params or evaluator.params()
-    faults = (
-        spec_faults(evaluator)
-        or _Check(evaluator, (*traces, *hostile_traces()), params, encoder, models or {}).faults()
-        or growth_faults(evaluator, params)
-    )
+    crashes = Crashes(evaluator)
+    faults = spec_faults(evaluator)
+    if not faults:
+        faults = _Check(evaluator, crashes, (*traces, *hostile_traces()), params, encoder, models or {}).faults()
+    faults = faults or growth_faults(evaluator, params)
     if faults:
         listed = "".join(f"\n- {fault}" for fault in dict.fromkeys(faults))
-        raise AssertionError(f"evaluator {evaluator.id!r} breaks its contract:{listed}")
+        raise AssertionError(f"evaluator {evaluator.id!r} breaks its contract:{listed}") from crashes.first
 
 
 class CountingEncoder:
@@ -89,6 +91,7 @@ class _Check:
     def __init__(
         self,
         evaluator: Evaluator,
+        crashes: Crashes,
         traces: Sequence[Trace],
         params: BaseModel,
         encoder: Encoder | None,
@@ -102,15 +105,15 @@ class _Check:
             evaluator, params, self._encoder.revision, [m.revision for m in self._models.values()]
         )
         self._calls = 0
+        self._crashes = crashes
+        recorded = crashes.recorded()
 
-        @functools.wraps(evaluator.score)
-        def counted(*given: Any) -> Iterable[Outcome]:
+        @functools.wraps(recorded.score)
+        def counted(*given: Any) -> Any:
             self._calls += 1
-            return evaluator.score(*given)
+            return recorded.score(*given)
 
-        self._prepared = PreparedEvaluator(
-            dataclasses.replace(evaluator, score=counted), params, version_hash, tasks=()
-        )
+        self._prepared = PreparedEvaluator(dataclasses.replace(recorded, score=counted), params, version_hash, tasks=())
 
     def faults(self) -> list[str]:
         before = copy.deepcopy(self._traces)
@@ -132,7 +135,8 @@ class _Check:
             faults.append("it scored none of the traces: pass some that it can score")
         for trace, outcome in zip(self._traces, whole, strict=True):
             if isinstance(outcome, Failed) and outcome.kind in ("crashed", "contract"):
-                faults.append(f"trace {trace.trace_id}: {outcome.kind}: {outcome.detail}")
+                details = self._crashes.explain(outcome.detail)
+                faults.append(f"trace {trace.trace_id}: {outcome.kind}: {outcome.detail}{details}")
             if CANARY in repr(outcome).lower():
                 faults.append(f"trace {trace.trace_id}: the outcome quotes the trace")
         faults += window_faults(self._prepared.evaluator, [one for one in whole if isinstance(one, Scored)])

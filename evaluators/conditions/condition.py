@@ -50,27 +50,34 @@ Condition = Contains | Finds | Not | All | AnyOf
 
 
 class Subject:
-    """A text to evaluate conditions on. It is encoded once, and searched once for each term."""
+    """A text to evaluate conditions on, or several. Each is encoded once, and searched once for each term."""
 
-    def __init__(self, text: str) -> None:
-        self.text = replace_surrogates(text)
-        self._data: bytes | None = None
+    def __init__(self, *texts: str) -> None:
+        self._texts = tuple(map(replace_surrogates, texts))
+        self._data: tuple[bytes, ...] | None = None
         self._results: dict[Contains | Finds, bool] = {}
 
     @property
-    def data(self) -> bytes:
-        """The text as UTF-8, for regular expressions."""
-        if self._data is None:
-            self._data = self.text.encode()
-        return self._data
+    def size_bytes(self) -> int:
+        """Size of the texts as UTF-8."""
+        return sum(map(len, self._encoded()))
 
     def has(self, term: Contains | Finds) -> bool:
-        """Whether the term is found."""
+        """Whether the term is found in one of the texts."""
         result = self._results.get(term)
         if result is None:
-            found = term.needle in self.text if isinstance(term, Contains) else term.pattern.search(self.data)
-            result = self._results[term] = bool(found)
+            result = self._results[term] = self._find(term)
         return result
+
+    def _find(self, term: Contains | Finds) -> bool:
+        if isinstance(term, Contains):
+            return any(term.needle in text for text in self._texts)
+        return any(term.pattern.search(data) for data in self._encoded())
+
+    def _encoded(self) -> tuple[bytes, ...]:
+        if self._data is None:
+            self._data = tuple(text.encode() for text in self._texts)
+        return self._data
 
 
 def steps(condition: Condition) -> int:

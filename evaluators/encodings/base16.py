@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ragtide.evaluators.encodings.run import Encoding, Run, is_meant, readable
+from ragtide.evaluators.encodings.run import Encoding, Run, readable
 from ragtide.evaluators.leaks.byte_text import ByteText
 from ragtide.evaluators.leaks.patterns import compile_pattern
 
@@ -19,8 +19,8 @@ def _find(shape: ByteText, shortest: int) -> Iterator[Run]:
         marked = match[0].replace(b"0x", b"").replace(b"\\x", b"")
         digits = bytes(byte for byte in marked if byte not in b" ,;:-")
         text = readable(bytes.fromhex(digits.decode()))
-        if text is not None and len(text) >= shortest and is_meant(text):
+        if text is not None and len(text) >= shortest:
             yield Run(match.start(), match.end(), text)
 
 
-ENCODING = Encoding(("base16", "hex", "hexadecimal"), 12, _find)
+ENCODING = Encoding(("base16", "hex", "hexadecimal"), 12, _find, like_numbers=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ragtide.evaluators.encodings.run import Encoding, Run, is_meant, readable
+from ragtide.evaluators.encodings.run import Encoding, Run, readable
 from ragtide.evaluators.leaks.byte_text import ByteText
 from ragtide.evaluators.leaks.patterns import compile_pattern
 
@@ -20,7 +20,7 @@ _LAST = 0x10FFFF
 def _find(shape: ByteText, shortest: int) -> Iterator[Run]:
     for match in compile_pattern(_RUN).finditer(shape.data):
         text = _decode(match[0], match.lastgroup.decode())
-        if text is not None and len(text) >= shortest and is_meant(text):
+        if text is not None and len(text) >= shortest:
             yield Run(match.start(), match.end(), text)
 
 
@@ -38,4 +38,6 @@ def _decode(run: bytes, form: str) -> str | None:
     return readable("".join(map(chr, codes)).encode("utf-8", "replace"))
 
 
-ENCODING = Encoding(("charcode", "charcodes", "ascii", "binary", "character-codes", "unicode-escape"), 8, _find)
+ENCODING = Encoding(
+    ("charcode", "charcodes", "ascii", "binary", "character-codes", "unicode-escape"), 8, _find, like_numbers=True
+)

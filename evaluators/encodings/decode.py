@@ -2,11 +2,11 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from ragtide.evaluators.encodings import base16, base32, base64, character_codes, percent, rot13
-from ragtide.evaluators.encodings.run import Encoding, Run
+from ragtide.evaluators.encodings.run import Encoding, Run, is_plausible
 from ragtide.evaluators.leaks.byte_text import Span, to_byte_text
 
 DEPTH = 3  # encodings within encodings; each makes the text shorter, so that all together stay linear
@@ -16,7 +16,7 @@ _SHORTEST = 4  # what a run says at least where the trace names its encoding
 _WORD = re.compile(r"[^\W_]+")
 _EVERYDAY = frozenset({"url", "percent", "ascii", "binary"})  # "binary classification" names no encoding
 
-# The surest first: what one has decoded is not another's.
+# The surest first, after those that a category names: what one has decoded is not another's.
 _ENCODINGS: tuple[Encoding, ...] = tuple(
     module.ENCODING for module in (percent, character_codes, base16, base32, base64, rot13)
 )
@@ -81,15 +81,33 @@ def decode_text(text: str, expected: Collection[str] = (), depth: int = DEPTH) -
     return DecodedText("".join((*parts, text[position:])), tuple(pieces))
 
 
+def decode_layers(text: str, expected: Collection[str] = ()) -> Iterator[DecodedText]:
+    """Yield the text as written, then with one encoding removed, with two, ... until nothing changes.
+
+    Plain text that looks encoded is thus in one layer, and text in an encoding within another in a later one.
+    """
+    layer = DecodedText(text, ())
+    yield layer
+    for depth in range(1, DEPTH + 1):
+        decoded = decode_text(text, expected, depth)
+        if decoded.text == layer.text:
+            return
+        layer = decoded
+        yield layer
+
+
 def _runs(text: str, expected: Collection[str]) -> list[tuple[str, Run]]:
     """Find the sequences of all encodings, in order, without overlaps."""
     shape = to_byte_text(text)
     taken = bytearray(len(text))
     runs: list[tuple[str, Run]] = []
-    for encoding in _ENCODINGS:
+    for encoding in sorted(_ENCODINGS, key=lambda each: each.names[0] not in expected):
         name = encoding.names[0]
-        shortest = _SHORTEST_NAMED.get(name, _SHORTEST) if name in expected else encoding.shortest
+        named = name in expected
+        shortest = _SHORTEST_NAMED.get(name, _SHORTEST) if named else encoding.shortest
         for run in encoding.find(shape, shortest):
+            if not named and encoding.like_numbers and not is_plausible(run.text):
+                continue
             if 1 not in taken[run.start : run.end]:
                 taken[run.start : run.end] = b"\x01" * (run.end - run.start)
                 runs.append((name, run))

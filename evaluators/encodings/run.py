@@ -7,8 +7,9 @@ from typing import NamedTuple
 from ragtide.evaluators.leaks.byte_text import ByteText
 
 _PRINTABLE = 0.95
-_DIGITS = frozenset("0123456789abcdefABCDEFxu%&#;, \\")
-_LIKE_PROSE = 0.6  # letters and blanks among what a run of numbers says
+_LIKE_PROSE = 0.6  # share of letters and blanks
+# Numbers, addresses, and the digits of other encodings.
+_SIGNS = frozenset("+-()./:,@_#%&;\\ ")
 
 
 class Run(NamedTuple):
@@ -27,12 +28,13 @@ class Encoding:
     """Finds sequences that decode to at least so many characters, in linear time.
 
     `names` are its names in categories of traces. `shortest` is the minimum length of a decoded text if no category
-    names it.
+    names it. `like_numbers`: tables of numbers look like it; unless a category names it, `is_plausible` must hold.
     """
 
     names: tuple[str, ...]
     shortest: int
     find: Find
+    like_numbers: bool = False
 
 
 def readable(data: bytes) -> str | None:
@@ -45,10 +47,10 @@ def readable(data: bytes) -> str | None:
     return text if text and printable >= _PRINTABLE * len(text) else None
 
 
-def is_meant(text: str) -> bool:
-    """Whether the text is mostly letters and blanks, or digits of another encoding.
+def is_plausible(text: str) -> bool:
+    """Whether the text is mostly letters and blanks, or only letters, digits and signs of numbers and addresses.
 
     Numbers in a table decode to anything.
     """
     prose = sum(character.isalpha() or character == " " for character in text)
-    return prose >= _LIKE_PROSE * len(text) or _DIGITS.issuperset(text)
+    return prose >= _LIKE_PROSE * len(text) or all(character.isalnum() or character in _SIGNS for character in text)

@@ -3,6 +3,7 @@ byte per character for labels in other scripts.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
 from typing import Final
@@ -22,6 +23,8 @@ DRIVING: Final = r"\x88"
 KEY: Final = r"\x89"
 MEDICAL: Final = r"\x8a"
 PLATE: Final = r"\x8b"
+CALL: Final = r"\x8c"
+VERSION: Final = r"\x8d"
 
 # Chinese in both spellings, Japanese, Korean, Arabic, Persian, Hebrew, Thai, Hindi.
 _WORDS: Mapping[str, str] = {
@@ -49,6 +52,11 @@ _WORDS: Mapping[str, str] = {
     "रोगी संख्या,मरीज संख्या,رقم المريض,رقم الملف الطبي",
     PLATE: "ナンバープレート,車両番号,차량번호,번호판,车牌号码,车牌号,车牌,車牌號碼,車牌,गाड़ी नंबर,वाहन संख्या,"
     "رقم اللوحة,ทะเบียนรถ,לוחית רישוי",
+    CALL: "拨打,撥打,致电,致電,我的号码是,我的號碼是,我的号码,我的號碼,联系我,聯絡我,找我,可以打,私の番号は,"
+    "私の番号,ご連絡,お電話,제 번호는,제 번호,내 번호는,내 번호,전화해,연락,اتصل,رقمي,التواصل,תתקשר,"
+    "התקשר,המספר שלי,להשיג אותי,โทรหา,เบอร์ของฉัน,เบอร์ฉัน,ติดต่อ,मेरा नंबर,कॉल",
+    VERSION: "版本号,版本號,版本,バージョン,버전,الإصدار,نسخة,גרסה,גירסה,เวอร์ชัน,รุ่น,संस्करण,"
+    "升级,升級,更新到,更新至,アップデート,업데이트,업그레이드,固件,韌體,ファームウェア,펌웨어",
     KEY: "密钥,密鑰,访问令牌,令牌,アクセスキー,APIキー,トークン,토큰,رمز الوصول",
 }
 _MARKS: Mapping[str, str] = {
@@ -81,16 +89,21 @@ def fold(text: str) -> ByteText:
     plain = to_byte_text(text)
     if plain.text.isascii():
         return plain
-    marked = _words().sub(lambda word: _MARKS[word[0]] * len(word[0]), plain.text.translate(_UNMARKED))
+    text = _MARK.sub("?", plain.text)
+    marked = _words().sub(lambda word: _MARKS[word[0]] * len(word[0]), text)
     return ByteText(plain.text, marked.translate(_table()).encode("latin-1", "replace"))
 
 
-_UNMARKED = dict.fromkeys(range(0x80, 0xA0), "?")
+_MARK = re.compile("[\x80-\x9f]")
 
 
 @cache
 def _words() -> re.Pattern[str]:
-    return re.compile("|".join(map(re.escape, sorted(_MARKS, key=len, reverse=True))))
+    """Match the words, longest first, by their first character: one branch to enter for each."""
+    endings: defaultdict[str, list[str]] = defaultdict(list)
+    for word in sorted(_MARKS, key=len, reverse=True):
+        endings[word[0]].append(re.escape(word[1:]))
+    return re.compile("|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in endings.items()))
 
 
 @cache

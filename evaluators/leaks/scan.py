@@ -16,11 +16,14 @@ from ragtide.evaluators.leaks.label_lines import label_lines
 from ragtide.evaluators.leaks.lists import further_items
 from ragtide.evaluators.leaks.personal.numbering import TooMany
 
-DEFAULT_REGION = "US"
+DEFAULT_REGIONS = ("US",)
 PHONE = "phone"  # the kind whose detector stops after so many candidates
 
-_PERSONAL = personal.detectors(DEFAULT_REGION)
+_PERSONAL = personal.detectors(DEFAULT_REGIONS)
 PERSONAL: tuple[str, ...] = tuple(dict.fromkeys(detector.kind for detector in _PERSONAL))
+# Places, devices, vehicles and banks: of a person in few texts only, so that the default leaves them out.
+SELDOM_PERSONAL: tuple[str, ...] = ("coordinates", "mac", "imei", "sim_card", "vin", "bank_code", "us_routing")
+USUAL: tuple[str, ...] = tuple(kind for kind in PERSONAL if kind not in SELDOM_PERSONAL)
 SECRETS: tuple[str, ...] = tuple(dict.fromkeys(detector.kind for detector in secrets.DETECTORS))
 NAMES: Mapping[str, str] = {detector.kind: detector.name for detector in (*secrets.DETECTORS, *_PERSONAL)}
 
@@ -45,18 +48,18 @@ class Scan(NamedTuple):
     partial: frozenset[str]
 
 
-def scanner(region: str = DEFAULT_REGION) -> Callable[[str], Scan]:
+def scanner(regions: Sequence[str] = DEFAULT_REGIONS) -> Callable[[str], Scan]:
     """Return a function that finds every value of every kind, in order, without overlaps: the more certain kind wins.
 
-    `region` is the country whose telephone numbers are found without a leading "+" or 0. The function is the same each
-    time, so that `Shared.once` can share its results.
+    `regions` are the countries whose telephone numbers are found without a leading "+" or 0, or words of the country
+    beside them. The function is the same each time, so that `Shared.once` can share its results.
     """
-    return _scanner(region)
+    return _scanner(tuple(dict.fromkeys(regions)))
 
 
-@lru_cache(maxsize=8)  # of its own: scanner() and scanner("US") must be one function
-def _scanner(region: str) -> Callable[[str], Scan]:
-    detectors = (*secrets.DETECTORS, *personal.detectors(region))
+@lru_cache(maxsize=8)  # of its own: scanner() and scanner(["US"]) must be one function
+def _scanner(regions: tuple[str, ...]) -> Callable[[str], Scan]:
+    detectors = (*secrets.DETECTORS, *personal.detectors(regions))
     return partial(_scan, detectors, Gate(detectors))
 
 

@@ -5,8 +5,8 @@ from math import log2
 
 
 def retrieval_precision(relevant: Sequence[bool]) -> float:
-    """Return the share of relevant chunks. There is at least one chunk."""
-    return sum(relevant) / len(relevant)
+    """Return the share of relevant chunks. 0 without chunks, as set_P of trec_eval."""
+    return sum(relevant) / len(relevant) if relevant else 0.0
 
 
 def average_precision(relevant: Sequence[bool]) -> float:

@@ -33,11 +33,16 @@ def relevance_embeds(question: str, contexts: Sequence[Chunk], shared: Shared) -
 
 
 def relevances(question: str, contexts: tuple[Chunk, ...], shared: Shared) -> list[Relevance] | NotApplicable:
-    """Return for each chunk the highest cosine similarity of its sentences to the question."""
+    """Return for each chunk the highest cosine similarity of its sentences to the question.
+
+    Empty if nothing was retrieved. NotApplicable if no chunk has a sentence, or the question is blank.
+    """
     if recorded_chunks(contexts) is None:
         return NotApplicable("missing_contexts")
     if not question.strip():
         return NotApplicable("empty_question")
+    if not contexts:
+        return []
     cut = _sentences_of_chunks(contexts, shared)
     if not any(cut):
         return NotApplicable("empty_contexts")

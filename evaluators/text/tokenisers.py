@@ -30,7 +30,8 @@ def lower_case_mteval(text: str) -> list[str]:
 def treebank(text: str) -> list[str]:
     """Tokenise like NLTKWordTokenizer of NLTK 3.10 (Penn Treebank), in lower case and as one sentence.
 
-    A full stop inside the text stays with its word. The last one is a token.
+    A full stop inside the text stays with its word. The last one is a token. A combining mark beside an apostrophe is
+    no part of a word, as in NLTK 3.9. In NLTK 3.10 it is one: its `\\w` is that of the package regex.
     """
     if '"' in text or "''" in text:
         text = _mark_opening_quotes(text)

@@ -46,16 +46,17 @@ def by_hash(key: bytes) -> Mark:
 
 
 class Masking:
-    """Replaces everything that `pii_leakage` and `sensitive_data_leakage` find, with their parameters, by a mark.
+    """Replaces everything that `pii_leakage` and `sensitive_data_leakage` can find, with their parameters, by a mark.
 
-    Kinds, region and allowed values are their parameters, whether they run or not; they share the scan where they do.
+    Kinds, regions and allowed values are their parameters, whether they run or not; they share the scan where they do.
+    Kinds that are seldom personal are masked too, unless `kinds` is a list without them.
     """
 
     def __init__(self, settings: EvaluatorSettings, mark: Mark) -> None:
         personal = cast(PersonalParams, parameters(pii_leakage, settings))
         secrets = cast(SecretParams, parameters(sensitive_data_leakage, settings))
-        self._kinds = personal.wanted | secrets.wanted
-        self._scan = scanner(personal.region)
+        self._kinds = personal.masked | secrets.wanted
+        self._scan = scanner(personal.regions)
         self._allowed = lru_cache(_APPS)(personal.allowlist)
         self._mark = mark
         self._mask_short_name = lru_cache(_NAMES)(self._mask_name)

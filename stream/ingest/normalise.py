@@ -1,13 +1,12 @@
 """Normalise decoded JSON to a trace: drop nulls, read other forms, move unknown fields, make chunk ids, cut names."""
 
-import hashlib
 import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from ragtide.evaluators.trace import LONGEST_NAME, Chunk, Trace
+from ragtide.evaluators.trace import LONGEST_NAME, Chunk, Trace, chunk_id
 from ragtide.stream.ingest.adjustments import Adjustments, Normalised, Suspects
 from ragtide.stream.ingest.fields import Field, fields_of
 from ragtide.stream.ingest.names import cut_names
@@ -146,5 +145,5 @@ def _normalise_chunk(item: Any, above: _Extras, count: Count) -> Any:
     if extras.unknown and isinstance(chunk.get("metadata", {}), dict):
         chunk["metadata"] = _merge_unknown(chunk.get("metadata", {}), extras.unknown)
     if "id" not in chunk and isinstance(text := chunk.get("text"), str):
-        chunk["id"] = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+        chunk["id"] = chunk_id(text)
     return chunk

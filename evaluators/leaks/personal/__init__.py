@@ -1,5 +1,7 @@
 """What belongs to a person: numbers, addresses, dates, in the formats of many countries."""
 
+from collections.abc import Sequence
+
 from ragtide.evaluators.leaks.detector import Detector
 from ragtide.evaluators.leaks.personal import (
     americas,
@@ -47,6 +49,6 @@ _BEFORE_TELEPHONES: tuple[Detector, ...] = (
 )
 
 
-def detectors(region: str) -> tuple[Detector, ...]:
-    """The surest first: what has been taken by one is not another's. `region`: see `telephone.find`."""
-    return (*_BEFORE_TELEPHONES, telephone.detector(region))
+def detectors(regions: Sequence[str]) -> tuple[Detector, ...]:
+    """The surest first: what has been taken by one is not another's. `regions`: see `telephone.find`."""
+    return (*_BEFORE_TELEPHONES, telephone.detector(regions))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.byte_text import ByteText, Span, continues_word
 from ragtide.evaluators.leaks.detector import Detector
 from ragtide.evaluators.leaks.patterns import compile_pattern
 from ragtide.evaluators.leaks.personal.number_detectors import number_near_label
@@ -43,7 +43,7 @@ def find(shape: ByteText) -> Iterator[Span]:
     for head in compile_pattern(_HEAD).finditer(shape.data):
         start = head.start()
         length = _LENGTHS.get(text[start : start + 2].upper())
-        if length is None or (start and text[start - 1].isalnum()):
+        if length is None or (start and continues_word(text[start - 1])):
             continue
         end = _end(text, start, length)
         if end and is_iban(text[start:end].replace(" ", "").replace("-", "").upper()):
@@ -60,7 +60,7 @@ def _end(text: str, start: int, length: int) -> int:
         elif character not in " -" or text[position - 1] in " -":
             return 0
         position += 1
-    alone = position == len(text) or not text[position].isalnum()
+    alone = position == len(text) or not continues_word(text[position])
     return position if count == length and alone else 0
 
 

@@ -113,7 +113,7 @@ _ACCOUNT = (
     # "Routing 021000021, account ..."
     r"(?:routing|\baba|\brtn)\b[^0-9\n]{0,24}[0-9]{9}[\s,;/|&]{1,4}(?:and\s)?(?:accounts?|acct?)?\b|"
     r"account (?:no\b|nr|num|#)|\bacct|\ba/c\b|"
-    r"konto|sort code|(?:numero de |n.{1,2} de )compte|cuenta (?:n|bancaria|corriente|de ahorros?)|(?:numero|"
+    r"konto|(?:numero de |n.{1,2} de )compte|cuenta (?:n|bancaria|corriente|de ahorros?)|(?:numero|"
     r"n.{1,3}) de cuenta|"
     r"conta (?:corrente|bancaria|poupanca)|(?:numero|n.{1,3}) d[ae] conta|conto corrente|numero (?:di )?conto|"
     r"n(?:ume)?r konta|beneficiary account|"
@@ -210,7 +210,11 @@ DETECTORS: tuple[Detector, ...] = (
         r"[0-9]{7,12}",
     ),
     number_beside_label(
-        *("bank_account", "a bank's sort code", r"sort code|\bbsb\b"),
+        *("bank_account", "a bank account number", r"sort code"),
+        r"[0-9]{2}-[0-9]{2}-[0-9]{2}[ ,/]{1,2}(?i:(?:and )?(?:account|acct?|a/c)[a-z .:]{0,10} )?[0-9]{8}",
+    ),
+    number_beside_label(
+        *("bank_code", "a bank's code (sort code)", r"sort code|\bbsb\b"),
         r"[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2}|[0-9]{3}-[0-9]{3}",
     ),
     number_near_label(

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.byte_text import ByteText, Span, first_word, last_word
 from ragtide.evaluators.leaks.detector import Detector
 from ragtide.evaluators.leaks.patterns import compile_pattern
 
@@ -44,7 +44,7 @@ def find(shape: ByteText) -> Iterator[Span]:
     at = text.find("@")
     while at >= 0:
         local = _LOCAL_REVERSED.match(text[max(at - _LOCAL_LENGTH, 0) : at][::-1])
-        name = _name(local[0][::-1]) if local else ""
+        name = _name(last_word(local[0][::-1])) if local else ""
         if name and not name.endswith(".") and ".." not in name:
             domain = _domain(text[at + 1 : at + 1 + _DOMAIN_LENGTH])
             end = at + 1 + len(domain)
@@ -63,7 +63,7 @@ def _name(local: str) -> str:
 
 def _domain(text: str) -> str:
     run = _DOMAIN.match(text)
-    labels = run[0].rstrip(".-_").split(".") if run else []
+    labels = first_word(run[0]).rstrip(".-_").split(".") if run else []
     while labels and not (labels[-1].isalpha() and len(labels[-1]) > 1) and not labels[-1].lower().startswith("xn--"):
         labels.pop()  # "write to a@b.org.2 days later"
     if len(labels) < 2 or labels[-1].lower() in _ENDINGS or not all(map(_LABEL.fullmatch, labels)):

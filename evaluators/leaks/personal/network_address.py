@@ -5,6 +5,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 from ragtide.evaluators.leaks.byte_text import ByteText, Span, stands_alone
 from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.folding import VERSION
 from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _LONG_GROUP = 3  # digits; eight groups of two are the bytes of something else
@@ -15,7 +16,14 @@ _FOUR = r"[0-9]+(?:\.[0-9]+)+"
 _SIX = r"\b(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}\b|[0-9A-Fa-f]{4}:[0-9A-Fa-f.:]*[0-9A-Fa-f:]"
 _BEFORE = 48  # characters in which the last such word tells what four numbers are
 _SMALL = 25  # first numbers below are a version's or a section's more often than an address's
-_VERSION_WORDS = r"[a-z]*(?:version|release|firmware|build)s?\b|\b(?:chrome|chromium|oracle|sdk|upgraded|updated)\b"
+# In the languages of the labels, as spelt without accents, and the mark of other scripts.
+_VERSION = r"(?:[a-z]*version|\b(?:vers|verz|wersj)[a-z]{0,7}|\bverze|\bsurum|\bekdosh|\bphien ban)"
+_VERSION_WORDS = (
+    rf"{_VERSION}s?\b|{VERSION}|[a-z]*(?:release|firmware|build)s?\b|"
+    r"\b(?:chrome|chromium|oracle|sdk|upgraded|updated|ausgabe|vydani|izdanie|prosivk[a-z]{1,2}|"
+    r"(?:aktualis|aktualiz|zaktualiz|actualiz|atualiz|aggiorn|uppdater|oppdater|opdater|paivit|frissit|guncel|obnovl|"
+    r"onovl)[a-z]{1,8}|bijgewerkt|mise? a jour)\b"
+)
 _ADDRESS_WORDS = (
     r"(?:\b|_)(?:ips?|ipv4|address|addr|host|server|dns|nameserver|resolver|ping|client|gateway|remote|src|dst|source|"
     r"destination|peer|node|proxy|router|forwarded|for|endpoint|subnet|adresse|direccion|indirizzo|endereco|ssh|"
@@ -31,12 +39,25 @@ _TRAFFIC, _AFTER = 32, 24
 _WORDS = rf"(?i)({_VERSION_WORDS})|{_ADDRESS_WORDS}"
 # Right before: Chrome/120.0.6099.71, requests==2.31.0.6, rv:1.9.1.20, section 12.1.3.4.
 _PINNED = (
-    r"(?i)(?:[a-z]/|[=~^<>]= ?|[<>] |[~^\xa7]|(?:\b|_)(?:v|ver|rv|rev|revision|[a-z]*version|build|patch|driver|kernel|"
-    r"edge|"
+    rf"(?i)(?:[a-z]/|[=~^<>]= ?|[<>] |[~^\xa7]|(?:{_VERSION}|{VERSION}|(?:\b|_)(?:v|ver|rv|rev|revision|build|patch|"
+    r"driver|kernel|edge|"
     r"package|section|chapter|clause|paragraph|rule|figure|fig|table|oid|item|article|annex|abschnitt|kapitel|punkt|"
     r"artikel|"
-    r"sezione|capitolo|seccion|capitulo|punto|chapitre|sectie|hoofdstuk|rozdzial)[\"']?(?: no|"
+    r"sezione|capitolo|seccion|capitulo|punto|chapitre|sectie|hoofdstuk|rozdzial))[\"']?(?: no|"
     r" number)?[ :.#=(\"']{0,3}|\xa7 )$"
+)
+# 10.x is the private network of homes and offices, too: an address behind somebody's thing, a device or a verb.
+_HOME = 10
+_OWNED = (
+    r"(?i:\b(?:my|your|his|her|our|their|the|this|that|an?|[dms]eine?|ihre?|unsere?|der|die|das|mi|tu|su|el|la|un|una|"
+    r"mon|ma|votre|notre|le|une|mio|mia|il|meu|minha|o|mijn|onze|de|het|mitt?n?|moja?|muj)|'s) [a-z]{2,16}[ :]{1,2}$"
+)
+_EVERYDAY = (
+    r"(?i)\b(?:printer|scanner|laptop|notebook|desktop|(?:work)?station|computer|komputer|pc|mac(?:book)?|machine|maschine|"
+    r"device|phone|telefon|telefono|telephone|iphone|ipad|handy|tablet|camera|kamera|tv|nas|box|thermostat|raspberry|"
+    r"modem|switch|rechner|drucker|gerat|ordinateur|portable|imprimante|ordenador|portatil|impresora|stampante|"
+    r"impressora|computador|drukarka|tiskarna|skrivare|printeren|tulostin|kone|nyomtato|yazici|bilgisayar|"
+    r"kompjuter|noutbuk|open|visit|type|enter|try|check|reach|browse|connect|login|use|call)[ :=]{1,3}$"
 )
 # A word right before such a number names what has the version or the section, unless it leads to an address.
 _NAMED = r"(?i)([a-z][a-z0-9]*)[ _-]{1,2}$"
@@ -142,9 +163,17 @@ def _is_host(shape: ByteText, start: int, end: int) -> bool:
     near = before + b" " + shape.data[end : end + _AFTER]
     if max(octets) >= _TRAFFIC and compile_pattern(_TRAFFIC_WORDS).search(near):
         return True
+    if octets[0] == _HOME and _is_at_home(before, shape.data[end : end + _AFTER]):
+        return octets[3] != 0
     named = compile_pattern(_NAMED).search(before)
     word = named[1].decode("latin-1").lower() if named else ""
     return (not word or word in _LEADING or word.endswith(_LED)) and max(octets) > _DIGIT and octets[3] != 0
+
+
+def _is_at_home(before: bytes, after: bytes) -> bool:
+    """Whether the words before lead to a machine, and none behind says that it was a version."""
+    near = compile_pattern(_OWNED).search(before) or compile_pattern(_EVERYDAY).search(before)
+    return near is not None and compile_pattern(rf"(?i){_VERSION_WORDS}").search(after) is None
 
 
 def _is_ipv6(text: str) -> bool:

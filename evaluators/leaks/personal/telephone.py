@@ -1,6 +1,6 @@
 """Telephone numbers: international ones with "+", one country's as people there write them, and those called so."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,7 +9,8 @@ from ragtide.evaluators.leaks.detector import Detector
 from ragtide.evaluators.leaks.folding import PHONE
 from ragtide.evaluators.leaks.labels import BESIDE, is_counted, is_something_else, label_behind_pattern, label_pattern
 from ragtide.evaluators.leaks.patterns import compile_pattern
-from ragtide.evaluators.leaks.personal.numbering import NumberingPlans
+from ragtide.evaluators.leaks.personal.numbering import NumberingPlans, reads_as_date
+from ragtide.evaluators.leaks.personal.telephone_words import find_by_words
 
 _DIGITS = 7  # shorter numbers are anything
 _DIALLED_ABROAD = 12  # digits behind 00, at least
@@ -95,18 +96,13 @@ _CALLED_BEHIND = (
 _NAMED_BEHIND = rf"({_WRITTEN})(?i:{label_behind_pattern(_CALLED)})"
 _MOST_DIGITS = 15  # E.164
 _ASKED_DIGITS = 10  # of "reach 1000000 people" none is called
-_DATE = (
-    r"^(?:[0-9](?:\.[0-9]{1,4}){2,4}$|"  # a version
-    r"(?:19|20)[0-9]{2} ?[-/] ?(?:19|20)[0-9]{2}$|"  # from a year to a year
-    r"(?:1[0-9]|2[01])[0-9]{2}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4})"
-)
 _JUMBLED = r"\). ?|\. |\..*-|-.*\."  # pp. 226-231. 1996; clause 252.227-7013
 _RESULT = r"^ ?= ?-?[0-9]"  # what stands before it was a sum
 _DIGITS_APART = bytes(code if chr(code).isdigit() and code < 128 else 32 for code in range(256))
 _NOUGHTS = r"(?:[ .,]?000){2,}$"
 
 
-def find(shape: ByteText, region: str) -> Iterator[Span]:
+def find(shape: ByteText, regions: Sequence[str]) -> Iterator[Span]:
     """Numbers that may be dialled, grouped as people group them or called telephone numbers; bare digits are ids.
 
     Raises `TooMany` after 2,000 candidates, which is not the same as having found none.
@@ -118,7 +114,8 @@ def find(shape: ByteText, region: str) -> Iterator[Span]:
         _bracketed(shape),
         _labelled(shape),
         _trunk(shape, plans),
-        _grouped(shape, region, taken, plans),
+        find_by_words(shape, plans),
+        _grouped(shape, regions, taken, plans),
     )
     for spans in ways:
         for start, end in spans:
@@ -170,7 +167,7 @@ def _labelled(shape: ByteText) -> Iterator[Span]:
         digits = sum(map(str.isdigit, number))
         if not _enough(shape, match) <= digits <= _MOST_DIGITS or not stands_alone(shape.text, start, end):
             continue
-        if _is_date(match[2]) or is_counted(shape, start, match.end(2)) or is_something_else(shape, start):
+        if reads_as_date(match[2]) or is_counted(shape, start, match.end(2)) or is_something_else(shape, start):
             continue
         yield Span(start, end)
     yield from _called_behind(shape)
@@ -183,7 +180,7 @@ def _called_behind(shape: ByteText) -> Iterator[Span]:
             yield Span(*match.span(1))
     for match in compile_pattern(_NAMED_BEHIND).finditer(shape.data):
         enough = _BARE_DIGITS <= sum(map(str.isdigit, match[1].decode("latin-1"))) <= _MOST_DIGITS
-        if enough and not _is_date(match[1]) and stands_alone(shape.text, match.start(1), match.end(1)):
+        if enough and not reads_as_date(match[1]) and stands_alone(shape.text, match.start(1), match.end(1)):
             yield Span(*match.span(1))
 
 
@@ -203,7 +200,7 @@ def _trunk(shape: ByteText, plans: NumberingPlans) -> Iterator[Span]:
     for match in compile_pattern(_TRUNK).finditer(shape.data):
         start, end = match.span()
         digits = sum(map(str.isdigit, shape.text[start:end]))
-        if digits not in _TRUNK_DIGITS or _is_date(match[0]) or not _stands_apart(shape, start, end):
+        if digits not in _TRUNK_DIGITS or reads_as_date(match[0]) or not _stands_apart(shape, start, end):
             continue
         if not is_something_else(shape, start) and plans.valid_at_home(shape.text[start:end]):
             yield Span(start, end)
@@ -216,8 +213,8 @@ def _stands_apart(shape: ByteText, start: int, end: int) -> bool:
     return not in_row and stands_alone(shape.text, start, end, "-./")
 
 
-def _grouped(shape: ByteText, region: str, taken: bytearray, plans: NumberingPlans) -> Iterator[Span]:
-    """Numbers that are valid in the region, grouped as there."""
+def _grouped(shape: ByteText, regions: Sequence[str], taken: bytearray, plans: NumberingPlans) -> Iterator[Span]:
+    """Numbers that are valid in one of the regions, grouped as there."""
     from phonenumbers import Leniency, PhoneNumberMatcher
 
     text = shape.text
@@ -229,25 +226,22 @@ def _grouped(shape: ByteText, region: str, taken: bytearray, plans: NumberingPla
         marked = b"+" in run[0] or b"(" in run[0]
         if not marked and (not 1 < len(groups) <= _GROUPS or compile_pattern(r"[0-9]+\.[0-9]+").fullmatch(run[0])):
             continue
-        if _is_date(run[0]):
+        if reads_as_date(run[0]):
             continue
-        plans.spend(1 + len(groups) // _GROUPS)
         # One character before and three after: "ISBN978..." and "2023-10-12 14:30" are told by them.
         first = max(start - 1, 0)
-        for match in PhoneNumberMatcher(text[first : end + 3], region, leniency=Leniency.STRICT_GROUPING):
-            start, after = first + match.start, shape.data[first + match.end : first + match.end + _EXTENDED]
-            reckoned = compile_pattern(_RESULT).search(after) is not None
-            if _is_written_as_one(match.raw_string) and not reckoned and not is_something_else(shape, start):
-                yield Span(start, first + match.end)
+        for region in regions:
+            plans.spend(1 + len(groups) // _GROUPS)
+            for match in PhoneNumberMatcher(text[first : end + 3], region, leniency=Leniency.STRICT_GROUPING):
+                start, after = first + match.start, shape.data[first + match.end : first + match.end + _EXTENDED]
+                reckoned = compile_pattern(_RESULT).search(after) is not None
+                if _is_written_as_one(match.raw_string) and not reckoned and not is_something_else(shape, start):
+                    yield Span(start, first + match.end)
 
 
 def _with_extension(shape: ByteText, end: int) -> int:
     extension = compile_pattern(_EXTENSION).search(shape.data[end : end + _EXTENDED])
     return end + int(extension.end()) if extension else end
-
-
-def _is_date(number: bytes) -> bool:
-    return compile_pattern(_DATE).search(number) is not None
 
 
 def _is_written_as_one(number: str) -> bool:
@@ -262,7 +256,7 @@ def _is_written_as_one(number: str) -> bool:
     )
 
 
-def detector(region: str) -> Detector:
-    """Of the telephone numbers, with those of a region."""
+def detector(regions: Sequence[str]) -> Detector:
+    """Of the telephone numbers, with those of some regions."""
     gates = (r"[0-9][0-9().+/ -]{5,}[0-9]",)
-    return Detector("phone", "a telephone number", gates, partial(find, region=region))
+    return Detector("phone", "a telephone number", gates, partial(find, regions=regions))

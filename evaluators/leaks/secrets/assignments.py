@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ragtide.evaluators.leaks.byte_text import ByteText
+from ragtide.evaluators.leaks.byte_text import ByteText, spaced_length
 from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _TAGS = r"(?:</?[a-zA-Z][^<>\n]{0,40}>\s{0,4}){1,4}"
@@ -48,11 +48,15 @@ class Assignment(NamedTuple):
 
 
 def assignments(shape: ByteText, pattern: str) -> Iterator[Assignment]:
-    """Yield each match of the pattern. Its last groups are those of the value."""
+    """Yield each match of the pattern. Its last groups are those of the value. A bare value ends where a script
+    without blanks between words begins.
+    """
     text = shape.text
     for match in compile_pattern(pattern).finditer(shape.data):
         start, end = match.span(match.lastindex)
         quoted = chr(shape.data[start - 1]) in _QUOTES
+        if not quoted:
+            end = start + spaced_length(text[start:end])
         while end > start and text[end - 1] in ("\\" if quoted else _CLOSING):
             end -= 1
         if end > start:

@@ -28,7 +28,7 @@ _SHORT = 16  # a word behind "bearer" or "basic" is not a token
 def _in_url(shape: ByteText) -> Iterator[Span]:
     for match in compile_pattern(_IN_URL).finditer(shape.data):
         start, end = match.span(1)
-        user, password = match[2].decode("latin-1"), match[3].decode("latin-1")
+        user, password = match[2].decode("latin-1"), shape.text[match.start(3) : match.end(3)]
         if password[0] not in "$<{%*[" and "xxx" not in password.lower() and not is_nobodys(user, password):
             yield Span(start, end)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.byte_text import ByteText, Span, spaced_length
 from ragtide.evaluators.leaks.detector import Detector
 from ragtide.evaluators.leaks.patterns import compile_pattern
 from ragtide.evaluators.leaks.secrets.password import is_strong, opens
@@ -27,18 +27,22 @@ _ADDRESS = re.compile(r"[0-9A-Fa-f]*:[0-9A-Fa-f:.%]*")  # what an IPv6 address h
 
 def _find_pair(shape: ByteText) -> Iterator[Span]:
     for match in compile_pattern(_PAIR).finditer(shape.data):
-        start, end = match.span(2)
-        value = shape.text[start:end]
+        start, value = _value(shape, *match.span(2))
         if opens(value, quoted=False) and not _ADDRESS.fullmatch(value):
-            yield Span(start, end)
+            yield Span(start, start + len(value))
 
 
 def _find_each(shape: ByteText) -> Iterator[Span]:
     """Both with their names, in words that prose has, too: only what is no word counts."""
     for match in compile_pattern(_EACH).finditer(shape.data):
-        start, end = match.span(2)
-        if is_strong(shape.text[start:end]) and opens(shape.text[start:end], quoted=False):
-            yield Span(start, end)
+        start, value = _value(shape, *match.span(2))
+        if is_strong(value) and opens(value, quoted=False):
+            yield Span(start, start + len(value))
+
+
+def _value(shape: ByteText, start: int, end: int) -> tuple[int, str]:
+    value = shape.text[start:end]
+    return start, value[: spaced_length(value)]
 
 
 DETECTORS: tuple[Detector, ...] = (

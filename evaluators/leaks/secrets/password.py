@@ -18,10 +18,9 @@ from ragtide.evaluators.leaks.secrets.assignments import (
     Assignment,
     assignments,
 )
-from ragtide.evaluators.leaks.secrets.placeholder import is_code, is_name
+from ragtide.evaluators.leaks.secrets.placeholder import is_code, is_name, is_slot
 
 _SHORTEST, _LONGEST = 6, 128
-_EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]{2}")  # words that go on behind it
 _PIN = 4  # digits
 _SPELT_OUT = 6  # letters: "password: 120463" is one, "pass: 120" counts
 _STRONG = 8  # characters of one that stands in prose with nothing but "password" before it
@@ -111,7 +110,6 @@ _MANY_WORDS, _SHORT_WORD = 5, 2.8  # letters a word: fewer on average than an id
 
 def opens(value: str, quoted: bool) -> bool:
     """Whether it may be a password: no word of prose, of code or of a form."""
-    value = _EAST_ASIAN.split(value)[0]
     if not _SHORTEST <= len(value) <= _LONGEST or any(map(str.isspace, value)) or is_code(value) or _is_word(value):
         return False
     return quoted or _is_mixed(value)
@@ -120,6 +118,8 @@ def opens(value: str, quoted: bool) -> bool:
 def _is_word(value: str) -> bool:
     low = value.lower()
     if low.strip(".:!") in _PROSE or len(set(value)) == 1 or any(filler in low for filler in _FILLERS):
+        return True
+    if is_slot(value):
         return True
     if _NO_VALUE.fullmatch(value.rstrip(".!?")) or (
         is_name(value) and not value[-1].isdigit() and not _is_phrase(value)

@@ -78,8 +78,8 @@ FAST = {
         "any",
         {"answer"},
         CHECK,
-        {"kinds": "all", "scan_contexts": True, "scan_question": False},
-        ("region", "allow"),
+        {"kinds": "usual", "scan_contexts": True, "scan_question": False},  # all that the catalogue lists, and more
+        ("regions", "allow"),
         ("question_failures",),
     ),
     "encoding_guardrail": Entry("privacy", "rule", "any", {"answer"}, CHECK, {"evaluate_retrieved_context": True}),

@@ -77,19 +77,30 @@ def _relevance(trace: Trace, similar: Similar) -> list[float | None]:
     return found
 
 
+def _retrieved_nothing(trace: Trace) -> bool:
+    """Whether an empty retrieval was recorded for a question: the worst, rather than none."""
+    return trace.contexts == () and bool((trace.question or "").strip())
+
+
 def _context_relevancy(trace: Trace, similar: Similar) -> Metrics:
+    if _retrieved_nothing(trace):
+        return {"recall_relevancy": 0.0, "precision_relevancy": 0.0}
     scores = [score for score in _relevance(trace, similar) if score is not None]
     return {"recall_relevancy": max(scores), "precision_relevancy": sum(scores) / len(scores)} if scores else None
 
 
 def _mrr(trace: Trace, similar: Similar) -> Metrics:
     scores = _relevance(trace, similar)[:10]
+    if _retrieved_nothing(trace):
+        return {"reciprocal_rank": 0.0}
     if all(score is None for score in scores):
         return None
     return {"reciprocal_rank": next((1 / i for i, score in enumerate(scores, 1) if (score or 0) >= 0.7), 0.0)}
 
 
 def _ranking(trace: Trace, similar: Similar) -> Metrics:
+    if trace.contexts == () and (trace.relevance is not None or _retrieved_nothing(trace)):
+        return dict.fromkeys(("retrieval_precision", "average_precision", "reciprocal_rank", "hit_rate", "ndcg"), 0.0)
     if trace.contexts and trace.relevance is not None:
         grades = [trace.relevance.get(chunk.id, 0.0) for chunk in trace.contexts]
         relevant = [grade > 0 for grade in grades]

@@ -1,5 +1,3 @@
-from collections.abc import Sequence
-from fractions import Fraction
 from functools import cache
 from math import exp
 from typing import Any
@@ -13,29 +11,33 @@ from tests.evaluators.builtin.pairs import PAIRS
 from tests.evaluators.builtin.scoring import outcome, scored
 
 ORDERS = (1, 2, 3, 4)
-# Hugging Face's evaluate (a7dd338), tokenizer_13a: BLEU-1 to BLEU-4 with smoothing, then without.
-HUGGING_FACE = {
+# sentence_bleu of sacrebleu 2.6.0, BLEU-1 to BLEU-4: with exponential smoothing, then without.
+SACREBLEU: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "paraphrase": (
-        (0.758518162281409, 0.6853271541184209, 0.5882671606296717, 0.5154486831107657),
-        (0.7430381997858699, 0.6552980970848462, 0.5300277142349968, 0.42383656282787796),
+        (0.7430381997858698, 0.6552980970848461, 0.5300277142349967, 0.42383656282787785),
+        (0.7430381997858698, 0.6552980970848461, 0.5300277142349967, 0.42383656282787785),
     ),
     "identical": ((1.0, 1.0, 1.0, 1.0), (1.0, 1.0, 1.0, 1.0)),
     "disjoint": (
-        (0.2418519213973183, 0.18471745612895352, 0.17942700998037595, 0.1869843520537038),
+        (0.141080287481769, 0.10928032077900922, 0.08580788060576847, 0.06870636427700047),
         (0.141080287481769, 0.0, 0.0, 0.0),
     ),
     "short": (
-        (0.1353352832366127, 0.1353352832366127, 0.1353352832366127, 0.1353352832366127),
-        (0.1353352832366127, 0.1353352832366127, 0.0, 0.0),
+        (0.13533528323661276, 0.13533528323661276, 0.13533528323661276, 0.13533528323661276),
+        (0.13533528323661276, 0.13533528323661276, 0.13533528323661276, 0.13533528323661276),
     ),
     "sentences": (
-        (0.6207085198026818, 0.4976739896042623, 0.41399506464540586, 0.3584892329815312),
-        (0.5985403583811576, 0.4629664590938787, 0.3681340683822938, 0.30315070099566327),
+        (0.5985403583811575, 0.4629664590938787, 0.3681340683822937, 0.3031507009956632),
+        (0.5985403583811575, 0.4629664590938787, 0.3681340683822937, 0.3031507009956632),
     ),
-    "unicode": ((0.2, 0.223606797749979, 0.25543647746451775, 0.3021375397356768), (0.0, 0.0, 0.0, 0.0)),
-    "cjk": ((1.0, 1.0, 1.0, 1.0), (1.0, 0.0, 0.0, 0.0)),
-    "word": ((1.0, 1.0, 1.0, 1.0), (1.0, 0.0, 0.0, 0.0)),
-    "case": ((0.4, 0.316227766016838, 0.32182979486854335, 0.35930411196308426), (0.25, 0.0, 0.0, 0.0)),
+    "unicode": ((0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)),
+    "cjk": ((1.0, 1.0, 1.0, 1.0), (1.0, 1.0, 1.0, 1.0)),
+    "empty": ((0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)),
+    "word": ((1.0, 1.0, 1.0, 1.0), (1.0, 1.0, 1.0, 1.0)),
+    "case": (
+        (0.24999999999999997, 0.20412414523193145, 0.1733403185876586, 0.1597357760615681),
+        (0.24999999999999997, 0.0, 0.0, 0.0),
+    ),
 }
 
 
@@ -44,9 +46,9 @@ def bleu(answer: str, *expected: str, smooth: bool) -> list[float]:
     return [metrics[f"bleu_{order}"] for order in ORDERS]
 
 
-@pytest.mark.parametrize("name", HUGGING_FACE)
-def test_equals_hugging_face(name: str) -> None:
-    pair, (smooth, plain) = PAIRS[name], HUGGING_FACE[name]
+@pytest.mark.parametrize("name", PAIRS)
+def test_equals_sacrebleu_on_fixed_texts(name: str) -> None:
+    pair, (smooth, plain) = PAIRS[name], SACREBLEU[name]
     assert bleu(pair.answer, pair.reference, smooth=True) == pytest.approx(smooth, abs=1e-12)
     assert bleu(pair.answer, pair.reference, smooth=False) == pytest.approx(plain, abs=1e-12)
 
@@ -56,43 +58,49 @@ REFERENCES = st.lists(WORDS, min_size=1, max_size=3)
 
 
 @cache
-def sacrebleu(order: int) -> Any:
+def sacrebleu(order: int, method: str) -> Any:
     from sacrebleu.metrics.bleu import BLEU
 
-    return BLEU(smooth_method="none", max_ngram_order=order)
+    return BLEU(smooth_method=method, max_ngram_order=order, effective_order=True)
 
 
 @settings(deadline=None)
-@given(WORDS, REFERENCES)
-def test_equals_sacrebleu_without_smoothing(answer: list[str], references: list[list[str]]) -> None:
+@given(WORDS, REFERENCES, st.booleans())
+@example(["a", "b", "c"], [["a", "b"], ["a", "b", "c", "c"]], True)  # as near in length: the shorter counts
+def test_equals_sacrebleu(answer: list[str], references: list[list[str]], smooth: bool) -> None:
     ours, texts = " ".join(answer), [" ".join(reference) for reference in references]
-    theirs = [sacrebleu(order).sentence_score(ours, texts).score / 100 for order in ORDERS]
-    assert bleu(ours, *texts, smooth=False) == pytest.approx(theirs, abs=1e-9)
-
-
-def one_more(precisions: Sequence[Fraction], **_: Any) -> list[Fraction]:
-    """NLTK has no smoothing that adds one at the first order too; a Fraction of its own keeps its denominator."""
-    return [
-        Fraction(precision.numerator + 1, precision.denominator + 1)  # of NLTK's unreduced fractions
-        for precision in precisions
-    ]
+    method = "exp" if smooth else "none"
+    theirs = [sacrebleu(order, method).sentence_score(ours, texts).score / 100 for order in ORDERS]
+    assert bleu(ours, *texts, smooth=smooth) == pytest.approx(theirs, abs=1e-9)
 
 
 @settings(deadline=None)
 @given(WORDS, REFERENCES)
-@example(["a", "b", "c"], [["a", "b"], ["a", "b", "c", "c"]])  # as near in length: the shorter counts
-def test_equals_nltk_with_one_added(answer: list[str], references: list[list[str]]) -> None:
-    from nltk.translate.bleu_score import sentence_bleu
+def test_equals_nltk_with_its_geometric_smoothing(answer: list[str], references: list[list[str]]) -> None:
+    from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
     from ragtide.evaluators.text.tokenisers import mteval
 
     ours, texts = " ".join(answer), [" ".join(reference) for reference in references]
     tokens, theirs = mteval(ours), [mteval(text) for text in texts]
-    assume(len(tokens) >= max(ORDERS))  # NLTK counts one n-gram of an order that the answer has none of
-    assume(any(token in reference for token in tokens for reference in theirs))  # where there is none it gives 0
+    assume(len(tokens) >= max(ORDERS))  # NLTK counts orders longer than the answer
     weights = [tuple(1 / order for _ in range(order)) for order in ORDERS]
-    expected = sentence_bleu(theirs, tokens, weights, smoothing_function=one_more)
+    expected = sentence_bleu(theirs, tokens, weights, smoothing_function=SmoothingFunction().method3)
     assert bleu(ours, *texts, smooth=True) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("smooth", [True, False])
+@pytest.mark.parametrize(("answer", "expected"), [("No", "Yes"), ("Paris", "Rome"), ("1912", "1914"), ("No no", "Yes")])
+def test_a_wrong_short_answer_scores_zero(answer: str, expected: str, smooth: bool) -> None:
+    assert bleu(answer, expected, smooth=smooth) == [0.0] * 4
+
+
+def test_orders_longer_than_the_answer_do_not_count() -> None:
+    given = scored("bleu", answer="New York", expected=("New York",))
+    assert given.metrics == {f"bleu_{order}": 1.0 for order in ORDERS}
+    assert given.parts == {"precision_1": 1.0, "precision_2": 1.0}
+    # One of two words, half a match of one pair: BLEU-2 is the root of 1/2 x 1/2, and so are the longer ones.
+    assert bleu("New Jersey", "New York", smooth=True) == pytest.approx([0.5, 0.5, 0.5, 0.5])
 
 
 def test_hand_worked() -> None:

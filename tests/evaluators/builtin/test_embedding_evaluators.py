@@ -90,7 +90,8 @@ def test_what_cannot_be_embedded_is_not_a_number(id: str, fields: dict[str, Any]
         "context_relevancy_soft": {"empty_contexts", "missing_contexts", "empty_question"},
     }
     given = outcome(id, **fields)
-    if reason in concerns[id]:
+    retrieved_nothing = id == "context_relevancy_soft" and fields["contexts"] == ()  # 0, see test_ranking
+    if reason in concerns[id] and not retrieved_nothing:
         assert isinstance(given, NotApplicable)
         assert given.reason == reason
     else:

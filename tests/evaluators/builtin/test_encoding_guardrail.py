@@ -213,3 +213,55 @@ def test_a_text_that_cannot_be_looked_through_is_not_called_clean() -> None:
     table = "(2) (3) (44) 555 " * 5_000
     given = outcome("encoding_guardrail", answer=table, categories=("base64",))
     assert given == NotApplicable("too_long")
+
+
+NUMBERS = {
+    "card": "4111-1111-1111-1111",
+    "ssn": "219-09-9998",
+    "phone": "+49 (0)89 636-48018",
+    "ip": "203.0.113.77",
+    "iban": "GB82 WEST 1234 5698 7654 32",
+}
+OF_NUMBERS = [name for name, (encoding, _) in WAYS.items() if encoding in ("base16", "charcode")]
+
+
+@pytest.mark.parametrize("way", OF_NUMBERS)
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_numbers_alone_are_decoded(kind: str, way: str) -> None:
+    encoding, encode = WAYS[way]
+    answer = f"Here it is: {encode(NUMBERS[kind])}"
+    named = scored("encoding_guardrail", answer=answer, categories=(encoding,))
+    assert [place.kind for place in named.evidence] == [kind]
+    if len(NUMBERS[kind]) >= 12:  # without a name, long sequences only
+        assert scored("encoding_guardrail", answer=answer).metrics["failures"] == 1.0
+
+
+@pytest.mark.parametrize("encoding", NAMES)
+@pytest.mark.parametrize("value", [*NUMBERS.values(), "65 66 67 68 69 70", "41 42 43 44 45"])
+def test_a_plain_number_is_found_where_an_encoding_is_named(encoding: str, value: str) -> None:
+    answer = f"Her phone is {value}, thanks."
+    given = scored("encoding_guardrail", answer=answer, categories=(encoding,))
+    assert (13, 13 + len(value)) in [(place.start, place.end) for place in given.evidence]
+
+
+def test_a_number_between_two_encodings_is_found() -> None:
+    once = as_base64(f"Her phone is 65 66 67 68 69 70, her note is {as_base16('nothing to see here')}")
+    given = scored("encoding_guardrail", answer=once, categories=("base64", "charcode"))
+    assert [place.kind for place in given.evidence] == ["phone"]
+
+
+def test_a_condition_holds_on_the_text_as_written_and_on_each_decoded_text() -> None:
+    codes = "The code is 65 66 67 68."
+    asked: dict[str, Any] = {"answer": codes, "categories": ("charcode",)}
+    assert scored("encoding_guardrail", **asked, condition='"65 66 67 68"').metrics["passes"] == 1.0
+    assert scored("encoding_guardrail", **asked, condition='"ABCD"').metrics["passes"] == 1.0
+    assert scored("encoding_guardrail", **asked, condition='NOT "65 66" AND NOT "x"').metrics["passes"] == 0.0
+    assert scored("encoding_guardrail", **asked, condition='NOT "BC"').metrics["passes"] == 0.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Ages: 34, 47, 62, 95, 58, 60, 124, 91, 33, 94", "36 5b 7c 60 3c 5e 24 7e 22 3e 21 3f 2a", "00110011 01111100"],
+)
+def test_a_table_of_numbers_is_no_text_unless_its_encoding_is_named(text: str) -> None:
+    assert outcome("encoding_guardrail", answer=text) == NotApplicable("no_encoding")

@@ -82,6 +82,17 @@ def test_the_scene_on_which_all_libraries_agree() -> None:
     assert valors.metrics["mar"] == pytest.approx(0.6)
 
 
+@pytest.mark.parametrize(("expected", "found"), [(10, 7), (20, 7), (50, 47), (100, 57)])
+def test_recalls_are_exact_hundredths(expected: int, found: int) -> None:
+    """All that was found is true, so that each recall reached has precision 1. pycocotools misses the last one."""
+    true = np.ones((1, found))
+    ours = average_precision(true, true[0], expected)[0]
+    assert ours == pytest.approx((100 * found // expected + 1) / 101, abs=1e-12)
+    recalls = np.arange(1, found + 1) / expected
+    reached = np.searchsorted(recalls, np.linspace(0, 1, 101)) < found  # as COCOeval.accumulate does
+    assert reached.sum() / 101 == pytest.approx(ours - 1 / 101, abs=1e-12)
+
+
 @settings(deadline=None)
 @given(images(hundredths=True))
 def test_scores_in_hundredths_give_what_pycocotools_gives(scenes: list[Boxes]) -> None:

@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragtide.evaluators.errors import ConfigError
-from ragtide.evaluators.leaks import PERSONAL, leaks_of, scanner
+from ragtide.evaluators.leaks import PERSONAL, SELDOM_PERSONAL, leaks_of, scanner
 from ragtide.evaluators.leaks.personal.bank_account import is_iban
 from ragtide.evaluators.leaks.personal.checks import luhn
 from ragtide.evaluators.outcome import Evidence, Finding, NotApplicable, Scored
 from tests.evaluators.builtin.scoring import chunks, outcome, outcomes, scored, trace
 
 
-def found(text: str, region: str = "US") -> list[tuple[str, str]]:
-    leaks = leaks_of(text, scanner(region)(text), PERSONAL)
+def found(text: str, *regions: str) -> list[tuple[str, str]]:
+    leaks = leaks_of(text, scanner(regions or ("US",))(text), PERSONAL)
     return [(hit.kind, text[hit.start : hit.end]) for hit in leaks.hits]
 
 
@@ -81,7 +81,7 @@ def test_iban(text: str, valid: bool) -> None:
         ("debit card 4222222222222", [("card", "4222222222222")]),
         ("from 203.0.113.7:8080", [("ip", "203.0.113.7")]),
         ("Server 203.0.113.42 answered", [("ip", "203.0.113.42")]),
-        ("sort code 20-00-00, account 48206146546", [("bank_account", "20-00-00"), ("bank_account", "48206146546")]),
+        ("sort code 20-00-00, account 48206146546", [("bank_code", "20-00-00"), ("bank_account", "48206146546")]),
         ("IBAN/BIC: NL91ABNA0417164300 / ABNANL2A", [("iban", "NL91ABNA0417164300"), ("bank_code", "ABNANL2A")]),
         ("He lives at 51.50740, -0.12780.", [("coordinates", "51.50740, -0.12780")]),
         ("card,cvv\n4111111111111111,123\n", [("card", "4111111111111111"), ("card_code", "123")]),
@@ -138,13 +138,14 @@ def test_a_sentence_may_end_with_it(ending: str) -> None:
 
 
 def test_national_numbers_are_those_of_the_region() -> None:
-    assert found("030 901820", region="DE") == [("phone", "030 901820")]
-    assert found("030 901820", region="US") == []
+    assert found("030 901820", "DE") == [("phone", "030 901820")]
+    assert found("030 901820", "US") == []
+    assert found("030 901820, 212-555-0123", "US", "DE") == [("phone", "030 901820"), ("phone", "212-555-0123")]
 
 
 def test_an_unknown_region_or_kind_is_a_configuration_error() -> None:
     with pytest.raises(ConfigError, match="two-letter region"):
-        outcome("pii_leakage", {"region": "XX"}, answer="a")
+        outcome("pii_leakage", {"regions": ["DE", "XX"]}, answer="a")
     with pytest.raises(ConfigError, match="kinds"):
         outcome("pii_leakage", {"kinds": ["shoe_size"]}, answer="a")
 
@@ -240,3 +241,32 @@ def test_data_between_words_is_found_at_its_place(before: str, value: str, after
     text = f"{before} word, {value} ; {after}"
     start = len(before) + 7
     assert any(hit.start <= start and hit.end >= start + len(value) for hit in scanner()(text).hits)
+
+
+SELDOM = {
+    "coordinates": "He lives at 51.50740, -0.12780.",
+    "mac": "MAC address 00:1A:2B:3C:4D:5E",
+    "imei": "IMEI 490154203237518",
+    "sim_card": "ICCID 8944500612345678901",
+    "vin": "VIN 1M8GDM9AXKP042788",
+    "bank_code": "Sort code: 20-00-00, BIC: DEUTDEFF",
+    "us_routing": "routing number 021000021",
+}
+
+
+@pytest.mark.parametrize("kind", SELDOM)
+def test_kinds_that_are_seldom_personal_count_only_where_they_are_named(kind: str) -> None:
+    assert set(SELDOM) == set(SELDOM_PERSONAL)
+    text = SELDOM[kind]
+    assert kind in {found for found, _ in found(text)}
+    assert scored("pii_leakage", answer=text).metrics["passes"] == 1.0
+    for kinds in ("all", [kind]):
+        named = scored("pii_leakage", {"kinds": kinds}, answer=text)
+        assert named.metrics["passes"] == 0.0
+        assert kind in {place.kind for place in named.evidence}
+
+
+def test_an_account_beside_its_sort_code_counts() -> None:
+    text = "Sort code: 20-00-00 12345678"
+    assert [kind for kind, _ in found(text)] == ["bank_account"]
+    assert scored("pii_leakage", answer=text).metrics["passes"] == 0.0

@@ -166,10 +166,10 @@ def test_a_grade_that_is_no_number_is_none(grade: float) -> None:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"question": "Why?", "contexts": ()}, "empty_contexts"),
         ({"question": "Why?", "contexts": chunks("", " 1. ")}, "empty_contexts"),
         ({"question": "Why?", "contexts": chunks(None, None)}, "missing_contexts"),
         ({"question": " ", "contexts": chunks("Off.")}, "empty_question"),
+        ({"question": " ", "contexts": ()}, "empty_question"),
         ({"contexts": chunks("Off.")}, "missing_question"),
         ({"question": "Why?"}, "missing_contexts"),
         ({"question": "Why?", "contexts": chunks("It is. " * 3_000)}, "too_long"),
@@ -177,3 +177,24 @@ def test_a_grade_that_is_no_number_is_none(grade: float) -> None:
 )
 def test_what_cannot_be_ranked_is_not_a_number(id: str, fields: dict[str, Any], reason: str) -> None:
     assert outcome(id, **fields) == NotApplicable(reason)
+
+
+@pytest.mark.parametrize("id", ["context_mrr", "retrieval_ranking", "context_relevancy_soft"])
+def test_a_retrieval_that_found_nothing_is_the_worst_and_one_not_recorded_is_none(id: str) -> None:
+    """trec_eval -c counts a query without results so."""
+    given = scored(id, question="Why?", contexts=())
+    assert set(given.metrics.values()) == {0.0}
+    assert given.evidence == ()
+    assert outcome(id, question="Why?", contexts=None) == NotApplicable("missing_contexts")
+
+
+@pytest.mark.parametrize("relevance", [{}, {"c1": 1.0}])
+def test_grades_of_chunks_that_were_not_retrieved_give_zero(relevance: dict[str, float]) -> None:
+    given = scored("retrieval_ranking", question="Why?", contexts=(), relevance=relevance)
+    assert given.metrics == dict.fromkeys(given.metrics, 0.0)
+    assert len(given.metrics) == 5
+
+
+@pytest.mark.parametrize("id", ["groundedness", "faithfulness_nli", "hallucination"])
+def test_without_chunks_an_answer_has_no_support_to_measure(id: str) -> None:
+    assert outcome(id, question="Why?", answer="It is so.", contexts=()) == NotApplicable("empty_contexts")

@@ -116,6 +116,30 @@ def test_a_reference_in_another_script_beside_one_in_latin_is_left_out() -> None
     assert scored("rouge", answer="Tokyo", expected=("東京", "Tokyo")).metrics["rouge_1"] == 1.0
 
 
+@pytest.mark.parametrize("use_stemmer", [False, True])
+@pytest.mark.parametrize(
+    ("answer", "expected", "reason"),
+    [
+        ("订单于2024年发货", "退款在2024年到账", "reference_without_words"),
+        ("Заказ 42 отправлен", "Деньги за заказ 42 вернули", "reference_without_words"),
+        ("GPT是2018年发布的语言模型", "GPT于2018年由公司发布", "reference_without_words"),
+        ("订单于2024年发货", "2024", "answer_in_other_script"),
+    ],
+)
+def test_digits_in_a_text_of_another_script_give_no_score(
+    answer: str, expected: str, reason: str, use_stemmer: bool
+) -> None:
+    given = outcome("rouge", {"use_stemmer": use_stemmer}, answer=answer, expected=(expected,))
+    assert given == NotApplicable(reason)
+
+
+@pytest.mark.parametrize(
+    "text", ["Über café naïve résumé", "Thủ đô của Việt Nam là Hà Nội", "2024", "Die Größe: 42 µm"]
+)
+def test_texts_with_some_other_letters_are_compared(text: str) -> None:
+    assert scored("rouge", answer=text, expected=(text,)).metrics["rouge_1"] == 1.0
+
+
 def test_what_is_quadratic_has_a_budget() -> None:
     long = "a b c d e f g h " * 2_500
     assert outcome("rouge", answer=long, expected=(long,)) == NotApplicable("too_long")

@@ -37,6 +37,19 @@ def test_equals_the_published_example() -> None:
     assert given == pytest.approx(26.953601953601954, abs=1e-9)
 
 
+def test_an_empty_answer_is_hugging_faces() -> None:
+    """One empty token, as `"".split(" ")` gives there: nothing is kept, and what is added is wrong."""
+    source = "About 95 species are currently accepted."
+    assert sari(source, "", "About 95 species are accepted.") == pytest.approx(15.218253968253967, abs=1e-9)
+    assert sari("a b", "", "a") == pytest.approx(79.16666666666666, abs=1e-9)
+
+
+def test_a_blank_reference_is_left_out() -> None:
+    """Hugging Face counts it, and gives 67.15277777777779."""
+    texts = ("About 95 species are currently accepted.", "95 species are accepted.", "About 95 species are accepted.")
+    assert sari(*texts, " ") == sari(*texts) == pytest.approx(75.82972582972583, abs=1e-9)
+
+
 def test_hand_worked() -> None:
     # Single tokens: source a b, answer a c, references a c and a d.
     # Kept: a, 2 of 2 in the references; to keep is a. Deleted: b, rightly. Added: c, one of the c and d to add.

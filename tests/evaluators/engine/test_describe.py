@@ -56,7 +56,7 @@ def test_the_words_that_a_parameter_takes_are_told() -> None:
     told = {info.id: {param.name: param.choices for param in info.params} for info in describe(load(), NOTHING)}
     assert told["rouge"] == {"use_stemmer": None, "rouge_types": ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum")}
     assert told["classification"]["labels_from"] == ("auto", "labels", "answer")
-    assert told["pii_leakage"]["kinds"] == ("all", *PERSONAL)
+    assert told["pii_leakage"]["kinds"] == ("usual", "all", *PERSONAL)
     assert told["pii_leakage"]["allow"] is None
 
 

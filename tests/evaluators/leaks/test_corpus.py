@@ -62,7 +62,7 @@ def test_each_family_reaches_it_alone(family: tuple[str, ...]) -> None:
 def detectors() -> tuple[Detector, ...]:
     from ragtide.evaluators.leaks import personal, secrets
 
-    return (*secrets.DETECTORS, *personal.detectors("US"))
+    return (*secrets.DETECTORS, *personal.detectors(("US",)))
 
 
 def test_the_gate_opens_for_every_detector_that_finds() -> None:
@@ -98,5 +98,5 @@ def test_a_gate_that_ran_out_of_memory_opens_for_all() -> None:
 
 def test_whoever_asks_for_a_region_gets_the_same_scanner() -> None:
     """`Shared.once` knows what was made of a text by who made it."""
-    assert scanner() is scanner("US") is scanner(region="US")
-    assert scanner("DE") is not scanner("US")
+    assert scanner() is scanner(("US",)) is scanner(regions=["US", "US"])
+    assert scanner(("DE",)) is not scanner(("US",))

@@ -46,6 +46,11 @@ REPEATED = {
     "questions": "? ? ? ",
     "records": '{"name": "password", "value": "a1!bcdefg"} insert into t (a, ssn) values (1, \'a\'), (',
     "lists": "passport X1234567, X1234567 and X1234567\n- X1234567\n",
+    "national telephones": "meine nummer 015123456789 moj nomer 89123456789 \u6211\u7684\u53f7\u7801\u662f13123456789 ",
+    "words for telephones": "ring anruf 1 mein mobil cep ligue \u8054\u7cfb\u6211 12 0612345678 szamon ",
+    "versions": "\u7248\u672c 10.2.3.45 versione 12.1.0.2 my laptop 10.0.0.12 the box 10.1.2.3 ",
+    "placeholders": "password='tu-contrasena' password: \u4f60\u7684\u5bc6\u7801 pwd=ihr_passwort ",
+    "scripts without blanks": "\u8bf7bob@example.com\u8c22\u8c22\u0e04a@b.co\u0e23 ",
     "options": "mysql -p docker login --password -p'a ",
 }
 

@@ -90,7 +90,7 @@ def test_masked_too_where_the_evaluators_do_not_run() -> None:
 
 def test_masking_follows_the_parameters_of_the_evaluators() -> None:
     params: dict[str, dict[str, Any]] = {
-        "pii_leakage": {"kinds": ["email", "phone"], "region": "DE", "allow": {"docs": [MAIL]}},
+        "pii_leakage": {"kinds": ["email", "phone"], "regions": ["DE"], "allow": {"docs": [MAIL]}},
         "sensitive_data_leakage": {"kinds": ["jwt"]},
     }
     evaluators = EvaluatorSettings(enabled=("inputs",), params=params)
@@ -98,6 +98,13 @@ def test_masking_follows_the_parameters_of_the_evaluators() -> None:
     assert row.answer == f"{MAIL}, [email], [phone], {CARD}, password: {PASSWORD}"
     other = texts(MASKED, evaluators, answer=MAIL, app="other")
     assert other.answer == "[email]"
+
+
+def test_kinds_that_are_seldom_personal_are_masked_unless_others_are_listed() -> None:
+    answer = "MAC address 00:1A:2B:3C:4D:5E"
+    assert texts(MASKED, answer=answer).answer == "MAC address [mac]"
+    listed = EvaluatorSettings(enabled=("inputs",), params={"pii_leakage": {"kinds": ["email"]}})
+    assert texts(MASKED, listed, answer=answer).answer == answer
 
 
 @pytest.mark.parametrize(
