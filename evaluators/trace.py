@@ -142,7 +142,25 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     offset: Annotated[int, Meta(description="Offset.")]
 
 
-class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class _Converting(type(msgspec.Struct)):  # type: ignore[misc]  # the type of structs has no public name for mypy
+    """Converts the fields of a trace that is made in Python. Decoding does not come here: its traces have all types."""
+
+    def __call__(cls, *values: Any, **fields: Any) -> Any:
+        made = super().__call__(*values, **fields)
+        if type(made.expected) not in _TUPLE or not _all(str, made.expected):
+            force_setattr(made, "expected", _expected(made.expected))
+        if type(made.contexts) not in _TUPLE or not _all(Chunk, made.contexts):
+            force_setattr(made, "contexts", _contexts(made.contexts))
+        for name, form in _FORMS.items():
+            value = getattr(made, name)
+            if value is not None and not isinstance(value, form):
+                force_setattr(made, name, _converted(name, value, form))
+        return made
+
+
+class Trace(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, metaclass=_Converting
+):
     """One RAG request. It always has `trace_id`, `time`, `app` and one of `question`, `answer`."""
 
     trace_id: Annotated[TraceId, Meta(description="Identity: a second message with the same id replaces the first.")]
@@ -192,17 +210,6 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     test_case: Annotated[TestCase | None, Meta(description="Test case that the trace comes from.")] = None
     source: Annotated[Source | None, Meta(description="Position in Kafka, set on ingest.")] = None
     attributes: Annotated[Mapping[str, Any], Meta(description="Anything else; unknown fields are kept here.")] = {}
-
-    def __post_init__(self) -> None:
-        """Convert the fields of a trace that was made in Python; a decoded one has all its types."""
-        if type(self.expected) not in _TUPLE or not _all(str, self.expected):
-            force_setattr(self, "expected", _expected(self.expected))
-        if type(self.contexts) not in _TUPLE or not _all(Chunk, self.contexts):
-            force_setattr(self, "contexts", _contexts(self.contexts))
-        for name, form in _FORMS.items():
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, form):
-                force_setattr(self, name, _converted(name, value, form))
 
 
 _TUPLE = (tuple, type(None))
