@@ -19,10 +19,17 @@ HealthRule = Literal[
     "rows-late",
     "disk-full",
 ]
-# What Grafana puts in place of `$NAME`, `${NAME}`, `$__env{NAME}` and `$__file{PATH}` when it reads provisioning files.
-_REFERENCE = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\}|__env\{[^{}]+\}|__file\{[^{}]+\})")
+# Grafana resolves these when it reads provisioning files. It resolves `$NAME` too, but so may a password begin.
+_REFERENCE = re.compile(r"\$(?:\{[A-Za-z_][A-Za-z0-9_]*\}|__env\{[^{}]+\}|__file\{[^{}]+\})")
 _TIMES = re.compile(r"((?:[01][0-9]|2[0-3]):[0-5][0-9])-((?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00)")
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
+_SHORTEST_MONTH = 28
+_WEEKDAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+# Single `_` only, between others: `__` separates the names of settings in variables of the environment.
+Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(_[a-z0-9]+)*$", max_length=40)]
 Seconds = Annotated[int, Field(ge=1)]
 Text = Annotated[str, Field(min_length=1)]
 
@@ -120,17 +127,30 @@ class AlertRoute(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     owner: str = Field(default="*", description="Pattern of the label owner. Empty: alerts without an owner.")
     severities: tuple[Severity, ...] = Field(default=SEVERITIES, min_length=1, description="Severities of the alerts.")
     contact_point: Name = Field(description="Contact point that gets them.")
-    mute_timings: tuple[Name, ...] = Field(default=(), description="Mute timings in which nothing is sent.")
+    mute_timings: tuple[Name, ...] = Field(
+        default=(), description="Mute timings during which this route sends nothing."
+    )
     continues: bool = Field(default=False, description="Try the routes after this one too.")
-    group_wait_s: Seconds | None = Field(default=None, description="In place of grafana_alerting.group_wait_s.")
-    group_interval_s: Seconds | None = Field(default=None, description="In place of grafana_alerting.group_interval_s.")
+    group_wait_s: Seconds | None = Field(
+        default=None,
+        description="Seconds from the first alert of a group to its message. If unset, grafana_alerting.group_wait_s.",
+    )
+    group_interval_s: Seconds | None = Field(
+        default=None,
+        description="Seconds between two messages of a group that changed. If unset, "
+        "grafana_alerting.group_interval_s.",
+    )
     repeat_interval_s: Seconds | None = Field(
-        default=None, description="In place of grafana_alerting.repeat_interval_s."
+        default=None,
+        description="Seconds until alerts that go on are sent again. If unset, grafana_alerting.repeat_interval_s.",
     )
 
 
 class MuteInterval(BaseModel, extra="forbid", frozen=True):
-    """A time that comes again. What is not set does not narrow it."""
+    """A recurring time. Fields that are empty do not restrict it.
+
+    Values become those that Grafana stores: lower-case weekdays, numbers of months, no range of one.
+    """
 
     times: tuple[str, ...] = Field(default=(), description="Times of day, e.g. 00:00-07:00. The last one is 24:00.")
     weekdays: tuple[Text, ...] = Field(default=(), description="Days, e.g. saturday or monday:friday.")
@@ -148,6 +168,34 @@ class MuteInterval(BaseModel, extra="forbid", frozen=True):
                 raise ValueError(f"{one}: give start-end within a day, e.g. 18:00-24:00; for a night give two")
         return times
 
+    @field_validator("weekdays")
+    @classmethod
+    def _normalise_weekdays(cls, weekdays: tuple[str, ...]) -> tuple[str, ...]:
+        numbers = {name: number for number, name in enumerate(_WEEKDAYS)}
+        return tuple(
+            ":".join(_WEEKDAYS[end] for end in _ends(one, numbers, "give days such as saturday or monday:friday"))
+            for one in weekdays
+        )
+
+    @field_validator("days_of_month")
+    @classmethod
+    def _normalise_days(cls, days: tuple[str, ...]) -> tuple[str, ...]:
+        numbers = {str(number): number for number in range(-31, 32) if number}
+        return tuple(_range(one, numbers, "give days such as 1, 10:15 or -3:-1") for one in days)
+
+    @field_validator("months")
+    @classmethod
+    def _normalise_months(cls, months: tuple[str, ...]) -> tuple[str, ...]:
+        numbers = {name: number for number, name in enumerate(_MONTHS, 1)}
+        numbers |= {str(number): number for number in range(1, 13)}
+        return tuple(_range(one, numbers, "give months such as december or 7:8") for one in months)
+
+    @field_validator("years")
+    @classmethod
+    def _normalise_years(cls, years: tuple[str, ...]) -> tuple[str, ...]:
+        numbers = {str(year): year for year in range(1000, 10_000)}
+        return tuple(_range(one, numbers, "give years such as 2026 or 2026:2027") for one in years)
+
 
 class GrafanaAlertingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """Alerts that Grafana evaluates and routes: for teams whose alerts go through Grafana."""
@@ -159,8 +207,8 @@ class GrafanaAlertingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_
     )
     burn_rates: bool = Field(
         default=True,
-        description="Compute burn rates of rules.objectives in Grafana, also while the jobs are away. If false, the "
-        "problems that the jobs raise of them are alerts, as all others.",
+        description="Compute burn rates of rules.objectives in Grafana, also while the jobs are away. If false, "
+        "problems of kind slo_burn become alerts instead.",
     )
     leave_out: tuple[HealthRule, ...] = Field(
         default=(), description=f"Rules about ragtide itself to leave out, of {', '.join(get_args(HealthRule))}."
@@ -168,7 +216,8 @@ class GrafanaAlertingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_
     folder_title: str = Field(
         default="",
         max_length=100,
-        description="Title of the rules' folder. If empty, that of the dashboards, and alerts.",
+        description="Title of the folder of the rules. If empty: title of the dashboards' folder, followed by "
+        "' alerts'. With another dashboards.uid_prefix than the default, the prefix follows in parentheses.",
     )
     every_s: int = Field(
         default=60, ge=10, multiple_of=10, description="Seconds between evaluations of a rule, a multiple of 10."
@@ -190,8 +239,9 @@ class GrafanaAlertingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_
     contact_points: dict[Name, Contact] = Field(
         default={},
         description="Contact points: tables [grafana_alerting.contact_points.NAME] with type (webhook, slack, "
-        "pagerduty, email or teams) and its settings; docs/alerting.md lists them. A secret may be a reference that "
-        "Grafana resolves in files: $NAME, $__env{NAME} or $__file{PATH}.",
+        "pagerduty, email or teams) and its settings; docs/alerting.md lists them. NAME has a-z, 0-9 and single "
+        "underscores. In Grafana, dashboards.uid_prefix precedes it. A secret may be a reference that "
+        "Grafana resolves in provisioning files: ${NAME}, $__env{NAME} or $__file{PATH}.",
     )
     contact_point: str = Field(
         default="",
@@ -220,8 +270,8 @@ class GrafanaAlertingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_
     repeat_interval_s: Seconds = Field(default=14400, description="Seconds until alerts that go on are sent again.")
     whole_tree: bool = Field(
         default=False,
-        description="Write notification policies to files too. Grafana reads such a file as the whole tree of the "
-        "organisation: policies of others would be gone. `push` only adds ours.",
+        description="Also write notification policies to files. Such a file replaces the whole tree of the "
+        "organization, policies of others included. `push` adds only ours.",
     )
 
     @model_validator(mode="after")
@@ -243,6 +293,22 @@ class GrafanaAlertingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_
     def _named_contact_points(self) -> list[tuple[str, str]]:
         named = [("contact_point", self.contact_point), ("fault_contact_point", self.fault_contact_point)]
         return [*((where, name) for where, name in named if name), *(("routes", r.contact_point) for r in self.routes)]
+
+
+def _ends(text: str, numbers: Mapping[str, int], valid: str) -> list[int]:
+    """Return the number of a single value, or first and last one of a range."""
+    ends = [numbers.get(part.strip().lower()) for part in text.split(":")]
+    found = [end for end in ends if end is not None]
+    is_range = len(found) == len(ends) <= 2
+    # As Grafana does: a negative day counts from the end of the month, which has 28 days at least.
+    places = [_SHORTEST_MONTH + end if end < 0 else end for end in found]
+    if not is_range or places[0] > places[-1] or found[0] < 0 < found[-1]:
+        raise ValueError(f"{text}: {valid}, the earlier end first")
+    return found[:1] if found[0] == found[-1] else found
+
+
+def _range(text: str, numbers: Mapping[str, int], valid: str) -> str:
+    return ":".join(map(str, _ends(text, numbers, valid)))
 
 
 def is_reference(secret: str) -> bool:

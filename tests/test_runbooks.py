@@ -7,6 +7,8 @@ from typing import get_args
 import click
 import pytest
 
+from ragtide.dashboards.alerting import alerting
+from ragtide.dashboards.alerting_settings import HealthRule
 from ragtide.drift.problems.kinds import KINDS, Kind
 from ragtide.drift.rule_settings import AppRules
 from ragtide.evaluators.errors import ConfigError
@@ -17,7 +19,8 @@ from ragtide.stream.settings.loader import Settings
 from tests.dashboards.sample_rows import APP, ordinary, problems
 
 RUNBOOKS = Path(__file__).parents[1] / "docs" / "runbooks"
-PAGES = {page.stem: page.read_text() for page in RUNBOOKS.glob("*.md") if page.stem != "README"}
+PAGES = {page.stem: page.read_text() for page in RUNBOOKS.glob("*.md") if page.stem not in ("README", "pipeline")}
+PIPELINE = (RUNBOOKS / "pipeline.md").read_text()
 HEADINGS = ["Look here first", "Likely causes", "Stop it", "Tune it"]
 SAMPLES = {
     "app": APP,
@@ -46,13 +49,23 @@ def test_a_page_says_the_meaning_then_what_to_do_on_one_screen(kind: str) -> Non
     assert "```sql" in PAGES[kind]
 
 
-@pytest.mark.parametrize("kind", PAGES)
+def test_every_rule_about_ragtide_itself_is_on_the_page_that_it_links_to() -> None:
+    rules = {
+        rule.name: rule for group in alerting({}).groups for rule in group.rules if rule.name in get_args(HealthRule)
+    }
+    assert re.findall(r"^## ([a-z-]+): ", PIPELINE, re.MULTILINE) == list(rules) == list(get_args(HealthRule))
+    assert {rule.annotations["runbook_url"] for rule in rules.values()} == {"docs/runbooks/pipeline.md"}
+    assert "(pipeline.md)" in (RUNBOOKS / "README.md").read_text()
+
+
+@pytest.mark.parametrize("kind", [*PAGES, "pipeline"])
 def test_settings_and_commands_of_a_page_exist(kind: str) -> None:
+    page = {**PAGES, "pipeline": PIPELINE}[kind]
     valid = {".".join(path) for path, _ in leaves(Settings)} | {f"rules.{name}" for name in AppRules.model_fields}
     sections = {name.partition(".")[0] for name in valid}
-    named = set(re.findall(r"`([a-z]+\.[a-z_]+)\b[^`]*`", PAGES[kind]))
+    named = set(re.findall(r"`([a-z]+\.[a-z_]+)\b[^`]*`", page))
     assert {name for name in named if name.partition(".")[0] in sections} <= valid
-    for command, below in re.findall(r"`ragtide ([a-z-]+)(?: ([a-z-]+)\b)?", PAGES[kind]):
+    for command, below in re.findall(r"`ragtide ([a-z-]+)(?: ([a-z-]+)\b)?", page):
         found = main.get_command(context := click.Context(main), command)
         assert found is not None, command
         if isinstance(found, click.Group) and below:
@@ -63,7 +76,7 @@ def test_settings_and_commands_of_a_page_exist(kind: str) -> None:
 def test_every_query_runs(database: Database) -> None:
     database.insert("problem_events", list(problems()))
     database.insert("windows", [row for row in ordinary() if row.metric == SAMPLES["metric"]])
-    for kind, page in PAGES.items():
+    for kind, page in {**PAGES, "pipeline": PIPELINE}.items():
         for query in re.findall(r"```sql\n(.*?)```", page, re.DOTALL):
             used = set(re.findall(r"\{(\w+):String\}", query))
             try:

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
-from ragtide.dashboards.alerting.burn_rules import BurnRules
+from ragtide.dashboards.alerting.burn_rules import BURN, BurnRules
 from ragtide.dashboards.alerting.health_rules import HealthRules
 from ragtide.dashboards.alerting.labels import LabelColumns
 from ragtide.dashboards.alerting.links import Links
 from ragtide.dashboards.alerting.notifications import Notifications, notifications
-from ragtide.dashboards.alerting.problem_rule import ProblemRule
+from ragtide.dashboards.alerting.problem_rule import PROBLEM_RULE, ProblemRule
 from ragtide.dashboards.alerting.rule import RuleGroup, uid_of
-from ragtide.dashboards.alerting_settings import GrafanaAlertingSettings
+from ragtide.dashboards.alerting_settings import GrafanaAlertingSettings, HealthRule
 from ragtide.dashboards.pipeline_sql import PipelineQueries
-from ragtide.dashboards.settings import DashboardSettings, Name
+from ragtide.dashboards.settings import DEFAULT_PREFIX, DashboardSettings, Name
 from ragtide.dashboards.sql import Tables
 from ragtide.drift.routes import Route
 from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
@@ -21,6 +21,8 @@ from ragtide.drift.windows import metrics_by_name
 from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.alertmanager_settings import AlertmanagerSettings
 from ragtide.sinks.settings import GrafanaSettings
+
+_RULES = (*get_args(HealthRule), PROBLEM_RULE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,13 @@ class Alerting:
     every_s: int
     groups: tuple[RuleGroup, ...]
     notifications: Notifications
+    group_names: tuple[str, ...]  # those without rules too
     whole_tree: bool
+
+    def owns(self, rule_uid: str) -> bool:
+        """Tell whether a rule of this uid is one that these settings, or earlier ones, made: others may add theirs."""
+        named = {uid_of(self.uid_prefix, name) for name in _RULES}
+        return rule_uid in named or rule_uid.startswith(f"{self.uid_prefix}{BURN}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +68,28 @@ def alerting(registry: Mapping[str, Evaluator], context: AlertingContext | None 
     """Render the rules of these evaluators and the notifications. Raises `ConfigError` for labels that cannot be."""
     context = context or AlertingContext()
     settings, names = context.settings, context.names
-    folder_title = settings.folder_title or f"{names.folder_title} alerts"
+    # Deployments with prefixes of their own have folders of their own, even if all else is the same.
+    is_default = names.uid_prefix == DEFAULT_PREFIX
+    folder = f"{names.folder_uid}-alerts" + ("" if is_default else f"-{names.uid_prefix}")
+    title = f"{names.folder_title} alerts" + ("" if is_default else f" ({names.uid_prefix or 'no prefix'})")
+    folder_title = settings.folder_title or title
     return Alerting(
         org_id=context.grafana.org_id,
         uid_prefix=names.uid_prefix,
-        folder_uid=uid_of("", f"{names.folder_uid}-alerts"),
+        folder_uid=uid_of("", folder),
         folder_title=folder_title,
         data_source_uid=names.data_source_uid,
         every_s=settings.every_s,
         groups=tuple(_groups(registry, context)),
         notifications=notifications(settings, names.uid_prefix, folder_title),
+        group_names=tuple(_group_names(names.uid_prefix).values()),
         whole_tree=settings.whole_tree,
     )
+
+
+def _group_names(uid_prefix: str) -> dict[str, str]:
+    name = uid_prefix.strip("-_") or "ragtide"
+    return {"health": name, "problems": f"{name}-problems", "objectives": f"{name}-objectives"}
 
 
 def _groups(registry: Mapping[str, Evaluator], context: AlertingContext) -> Iterator[RuleGroup]:
@@ -84,13 +102,13 @@ def _groups(registry: Mapping[str, Evaluator], context: AlertingContext) -> Iter
     )
     queries = PipelineQueries(tables, registry, context.windows.heartbeat_timeout_s)
     health = HealthRules(tables, queries, links, context.rules, settings, context.jobs.live_after_s)
-    name = names.uid_prefix.strip("-_") or "ragtide"
-    found = [RuleGroup(name, tuple(health.all()))]
+    named = _group_names(names.uid_prefix)
+    found = [RuleGroup(named["health"], tuple(health.all()))]
     if settings.raises_problems(has_alertmanager=bool(context.alertmanager.urls)):
         labels = LabelColumns(context.routes, context.alertmanager.labels)
         problems = ProblemRule(tables, labels, links, context.jobs.group_wait_s, not settings.burn_rates)
-        found.append(RuleGroup(f"{name}-problems", (problems.rule(),)))
+        found.append(RuleGroup(named["problems"], (problems.rule(),)))
         if settings.burn_rates:
             burns = BurnRules(tables, labels, links, context.rules, context.windows, metrics_by_name(registry))
-            found.append(RuleGroup(f"{name}-objectives", tuple(burns.all())))
+            found.append(RuleGroup(named["objectives"], tuple(burns.all())))
     yield from (group for group in found if group.rules)

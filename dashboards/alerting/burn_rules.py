@@ -3,7 +3,7 @@
 They compute what `ragtide.drift.checks.error_budget` computes, from the same windows, and go on without the check.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragtide.dashboards.alerting.labels import LabelColumns
@@ -20,8 +20,10 @@ from ragtide.drift.settings import Objective, RuleSettings, Severity, WindowSett
 from ragtide.drift.sql import array, text
 from ragtide.drift.windows import FAST_LANE, MetricRef, bin_bounds, count_out_of_bounds
 
+BURN = "burn-"  # start of the names of these rules
 _KIND: Kind = "slo_burn"
 _DAY_S = 86400
+_LONGEST_TITLE, _LONGEST_NAME, _LONGEST_ENVIRONMENT = 80, 20, 8
 _NAMES: Mapping[Severity, str] = {"critical": "page", "warning": "ticket"}
 
 
@@ -50,26 +52,38 @@ class BurnRules:
         of = "" if objective.app is None else f" of {objective.app}"
         rates = " or ".join(f"{one.rate:.3g} over {_length(one.long_s)} and {_length(one.short_s)}" for one in pairs)
         where = "{{ $labels.app }}{{ with $labels.environment }} ({{ . }}){{ end }}"
-        burns = f"objective {objective.name} burns its error budget"
+        speed = '{{ printf "%.3g" $values.A.Value }}'
+        records = "{{ with $values.T }}{{ with .Labels.records }} on {{ . }} records{{ end }}{{ end }}"
+        burn = {"burn": f"toFloat64({self._first(objective, pairs, _rate)})"}
+        count = {"records": f"toString({self._first(objective, pairs, _records)})"}
         return Rule(
-            name=f"burn-{_NAMES[severity]}-{objective.name}" + ("" if objective.app is None else f"-{objective.app}"),
+            name=f"{BURN}{_NAMES[severity]}-{objective.name}" + ("" if objective.app is None else f"-{objective.app}"),
             title=title_of(f"ragtide objective {objective.name}{of}: {_NAMES[severity]}"),
-            sql=self._sql(objective, others, pairs, severity),
+            sql=self._sql(objective, others, pairs, severity, burn),
+            texts=self._sql(objective, others, pairs, severity, burn | count),
             limit=0,
             annotations={
-                "title": f'{where}: {burns} at {{{{ printf "%.1f" $values.A.Value }}}} times the allowed rate',
-                "summary": f"{where}: {burns}",
-                "description": f'{where}: {burns} at {{{{ printf "%.3g" $values.A.Value }}}} times the allowed rate. '
-                f"Allowed: {(1 - objective.target) * 100:.3g} % of the records of {objective.metric} within "
-                f"{objective.period_days} days. This alert is for a rate of {rates}.",
+                "title": _title(objective.name),
+                "summary": f"{where}: objective {objective.name} burns too fast",
+                "description": f"{where}: objective {objective.name} burns its error budget {speed} times as fast as "
+                f"allowed{records}. Allowed: {(1 - objective.target) * 100:.3g} % bad records of {objective.metric} "
+                f"within {objective.period_days} days. This alert is for a rate of {rates}.\n"
+                "To do: find out when the bad records began, and roll back the newest change before that.",
                 **self.links.of_budget(_KIND),
             },
             for_s=0,
             lookback_s=max(one.long_s for one in pairs) + _DAY_S,
         )
 
-    def _sql(self, objective: Objective, others: Sequence[str], pairs: Sequence[BurnWindow], severity: Severity) -> str:
-        """One row per application and environment: the burn rate of the first pair that is exceeded; 0: none is."""
+    def _sql(
+        self,
+        objective: Objective,
+        others: Sequence[str],
+        pairs: Sequence[BurnWindow],
+        severity: Severity,
+        columns: Mapping[str, str],
+    ) -> str:
+        """One row per application and environment, with these columns."""
         metric = self.metrics[objective.metric]
         given = {
             "problem": text(alertname(_KIND)),
@@ -81,11 +95,14 @@ class BurnRules:
             "evaluator": literal(metric.evaluator.id),
             "segment": literal(f"{OBJECTIVE}={objective.name}"),
         }
-        cases = ", ".join(f"{self._burns(objective, one)}, {_rate(objective, one.long_s)}" for one in pairs)
         lengths = sorted({length for one in pairs for length in (one.long_s, one.short_s)})
         use = f"({self._use(objective, others, metric, lengths)}) AS u"
-        burn = {"burn": f"toFloat64(multiIf({cases}, 0))"}
-        return f"{self.labels.select(given, burn, use)} ORDER BY app, environment"
+        return f"{self.labels.select(given, columns, use)} ORDER BY app, environment"
+
+    def _first(self, objective: Objective, pairs: Sequence[BurnWindow], figure: Callable[[Objective, int], str]) -> str:
+        """Write a figure of the long window of the first pair that is exceeded; 0: none is."""
+        cases = ", ".join(f"{self._burns(objective, one)}, {figure(objective, one.long_s)}" for one in pairs)
+        return f"multiIf({cases}, 0)"
 
     def _burns(self, objective: Objective, pair: BurnWindow) -> str:
         """Write the condition that both windows of the pair burn so fast, on enough records."""
@@ -144,6 +161,21 @@ class BurnRules:
 def _rate(objective: Objective, length: int) -> str:
     """Write the burn rate: the share of bad records over the share that is allowed; 0 without records."""
     return f"if(u.n{length} = 0, 0, u.wrong{length} / u.n{length} / {1 - objective.target!r})"
+
+
+def _records(_objective: Objective, length: int) -> str:
+    return f"u.n{length}"
+
+
+def _title(name: str) -> str:
+    """Write a template of at most 80 characters up to 99999 times the rate; names are cut to what is left for them."""
+    shown = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+    rest = len(" (): objective  burns 99999.9x too fast") + _LONGEST_ENVIRONMENT
+    where = (
+        f'{{{{ printf "%.{_LONGEST_TITLE - rest - len(shown)}s" $labels.app }}}}'
+        f'{{{{ with $labels.environment }}}} ({{{{ printf "%.{_LONGEST_ENVIRONMENT}s" . }}}}){{{{ end }}}}'
+    )
+    return f'{where}: objective {shown} burns {{{{ printf "%.1f" $values.A.Value }}}}x too fast'
 
 
 def _length(seconds: int) -> str:

@@ -48,7 +48,8 @@ def provisioning(alerting: Alerting, *, with_secrets: bool = False) -> str:
 def resource_files(alerting: Alerting, *, with_secrets: bool = False) -> Iterator[File]:
     """Yield a manifest per rule and its folder, contact point, template, mute timing, and tree of policies.
 
-    A secret is `${VARIABLE}`, as `envsubst` reads it: Grafana puts no variables into resources.
+    A secret is `${VARIABLE}`, as `envsubst` reads it: Grafana puts no variables into resources. `with_secrets` raises
+    `ConfigError` for a reference, for the same reason.
     """
     folder = {
         "apiVersion": FOLDER_API,
@@ -98,7 +99,7 @@ def _group(alerting: Alerting, group: RuleGroup) -> Json:
 
 
 def _receiver(point: ContactPoint, secret: Callable[..., str]) -> Json:
-    document = point.document(partial(secret, point.name))
+    document = point.document(partial(secret, point.key))
     hidden = {name: document["settings"][name] for name in point.secrets}
     return {
         "uid": point.uid,
@@ -144,7 +145,7 @@ def _notification_resources(alerting: Alerting, *, with_secrets: bool) -> Iterat
     """Kind, name and spec of each."""
     found = alerting.notifications
     for point in found.contact_points:
-        document = point.document(_kept if with_secrets else partial(_braced, point.name))
+        document = point.plain_document() if with_secrets else point.document(partial(_braced, point.key))
         integration = {name: document[name] for name in ("uid", "type", "settings", "disableResolveMessage")}
         yield "Receiver", point.name, {"title": point.name, "integrations": [{**integration, "version": "v1"}]}
     for one in found.templates:
@@ -167,9 +168,9 @@ def _state(state: str) -> str:
 
 
 def _variable(point: str, name: str) -> str:
-    """The variable of a contact point's secret: that of the setting, but for names with `-`."""
+    """The variable of a contact point's secret: that of the setting."""
     setting = {"integrationKey": "integration_key", "authorization_credentials": "bearer_token"}.get(name, name)
-    return f"{_VARIABLE}__{point}__{setting}".upper().replace("-", "_")
+    return f"{_VARIABLE}__{point}__{setting}".upper()
 
 
 def _referred(point: str, name: str, value: str) -> str:
@@ -182,10 +183,6 @@ def _plain(_point: str, _name: str, value: str) -> str:
 
 def _braced(point: str, name: str, _value: str) -> str:
     return f"${{{_variable(point, name)}}}"
-
-
-def _kept(_name: str, value: str) -> str:
-    return value
 
 
 def _doubled(node: Any) -> Any:

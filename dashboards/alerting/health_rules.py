@@ -192,4 +192,5 @@ class HealthRules:
         )
 
     def _texts(self, summary: str, description: str) -> Mapping[str, str]:
-        return {"title": summary, "summary": summary, "description": description, **self.links.of_pipeline()}
+        whole = f"{summary} {description}"  # a message shows descriptions only
+        return {"title": summary, "summary": summary, "description": whole, **self.links.of_pipeline()}

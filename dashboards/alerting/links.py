@@ -34,8 +34,8 @@ class Links:
         return self._links(kind, "application", {"app": "app", "environment": "environment"})
 
     def of_pipeline(self) -> Mapping[str, str]:
-        """Return the dashboard of the pipeline."""
-        return {name: link for name, link in self._links("", "pipeline", {}).items() if name == "dashboard_url"}
+        """Return the runbook of rules about ragtide itself, and the dashboard of the pipeline."""
+        return self._links("pipeline", "pipeline", {})
 
     def _links(self, kind: str, dashboard: str, chosen: Mapping[str, str]) -> Mapping[str, str]:
         runbook = self.runbook_url.replace(RUNBOOK_FIELD, kind)

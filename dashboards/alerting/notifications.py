@@ -13,12 +13,15 @@ from ragtide.dashboards.alerting_settings import (
     PagerDutyContact,
     SlackContact,
     WebhookContact,
+    is_reference,
 )
 from ragtide.drift.routes import ANY, expression
 from ragtide.drift.settings import SEVERITIES
+from ragtide.evaluators.errors import ConfigError
 
 FOLDER_LABEL = "grafana_folder"
 _FAULTS = "DatasourceError|DatasourceNoData"
+_MOST = 10  # alerts of a kind that a message shows: a storm fills no phone
 _PATTERN = frozenset("*?")
 # A title is one line. A message says what to know before the laptop is open.
 _TEMPLATES = """\
@@ -29,10 +32,14 @@ _TEMPLATES = """\
 {{ with .CommonLabels.environment }} ({{ . }}){{ end }}{{ with .CommonLabels.type }} {{ . }}{{ end }}{{ end -}}
 {{ end }}
 {{ define "%(name)s.message" -}}
-{{ range .Alerts.Firing }}{{ template "%(name)s.alert" . }}
-{{ end }}{{ if .Alerts.Resolved }}Resolved:
-{{ range .Alerts.Resolved }}- {{ .Annotations.title }}
-{{ end }}{{ end }}{{ end }}
+{{ if gt (len .Alerts.Firing) %(most)d }}{{ range slice .Alerts.Firing 0 %(most)d }}{{ template "%(name)s.alert" . }}
+{{ end }}… and {{ len (slice .Alerts.Firing %(most)d) }} more
+{{ else }}{{ range .Alerts.Firing }}{{ template "%(name)s.alert" . }}
+{{ end }}{{ end }}{{ if .Alerts.Resolved }}Resolved:
+{{ if gt (len .Alerts.Resolved) %(most)d }}{{ range slice .Alerts.Resolved 0 %(most)d }}- {{ .Annotations.title }}
+{{ end }}… and {{ len (slice .Alerts.Resolved %(most)d) }} more
+{{ else }}{{ range .Alerts.Resolved }}- {{ .Annotations.title }}
+{{ end }}{{ end }}{{ end }}{{ end }}
 {{ define "%(name)s.alert" -}}
 {{ with .Labels.severity }}{{ . | toUpper }} {{ end }}{{ .Annotations.description }}
 {{ with .Annotations.dashboard_url }}Dashboard: {{ . }}
@@ -46,9 +53,13 @@ _PAGERDUTY_SEVERITY = "{{ with .CommonLabels.severity }}{{ . }}{{ else }}critica
 
 @dataclass(frozen=True, slots=True)
 class ContactPoint:
-    """A contact point of Grafana's API. `secrets` are settings to keep secret, by Grafana's names of them."""
+    """A contact point of Grafana's API. `secrets` are settings to keep secret, by Grafana's names of them.
+
+    `key` is its name in the settings, `name` that in Grafana.
+    """
 
     uid: str
+    key: str
     name: str
     type: str
     settings: Mapping[str, object]
@@ -66,6 +77,17 @@ class ContactPoint:
             "disableResolveMessage": not self.resolved,
         }
 
+    def plain_document(self) -> Json:
+        """Return it with its secrets as they are. Raises `ConfigError` for a reference in place of one."""
+        for name, value in self.secrets.items():
+            if is_reference(value):
+                raise ConfigError(
+                    f"grafana_alerting.contact_points.{self.key}: {name} is a reference, which Grafana resolves in "
+                    "provisioning files only; to push it or to write it into manifests, set the value itself, e.g. by "
+                    "an environment variable of ragtide"
+                )
+        return self.document(lambda _, value: value)
+
 
 @dataclass(frozen=True, slots=True)
 class Notifications:
@@ -78,15 +100,33 @@ class Notifications:
 
 
 def notifications(settings: GrafanaAlertingSettings, uid_prefix: str, folder_title: str) -> Notifications:
-    """Render the settings. Without contact points there is nothing but mute timings."""
-    name = f"{uid_prefix.strip('-_') or 'ragtide'}"
+    """Render the settings. Without contact points there is nothing but mute timings.
+
+    Names begin with the prefix of the deployment: contact points and mute timings of others may have the same names.
+    """
+    name = template_name(uid_prefix)
     points = [
         _contact_point(one, contact, uid_prefix, name) for one, contact in sorted(settings.contact_points.items())
     ]
-    timings = [_mute_timing(timing, found) for timing, found in sorted(settings.mute_timings.items())]
-    templates = [{"name": name, "template": _TEMPLATES % {"name": name}}] if points else []
-    policy = _policy(settings, folder_title) if settings.contact_point else None
+    timings = [
+        _mute_timing(name_of(uid_prefix, timing), found) for timing, found in sorted(settings.mute_timings.items())
+    ]
+    templates = [{"name": name, "template": _TEMPLATES % {"name": name, "most": _MOST}}] if points else []
+    policy = _policy(settings, uid_prefix, folder_title) if settings.contact_point else None
     return Notifications(tuple(points), tuple(timings), tuple(templates), policy)
+
+
+def name_of(uid_prefix: str, key: str) -> str:
+    """Return the name in Grafana of a contact point or mute timing of the settings, which no other deployment has."""
+    return f"{uid_prefix or 'ragtide.'}{key}"
+
+
+def template_name(uid_prefix: str) -> str:
+    """Return the name of the templates: `ragtide` for the default prefix, and another one for each other prefix."""
+    if not uid_prefix:
+        return "ragtide_"
+    bare = uid_prefix.removesuffix("-")
+    return bare if bare and bare != uid_prefix else f"{uid_prefix}."
 
 
 def _contact_point(name: str, contact: Contact, uid_prefix: str, template: str) -> ContactPoint:
@@ -129,7 +169,8 @@ def _contact_point(name: str, contact: Contact, uid_prefix: str, template: str) 
             settings = {"title": title, "message": message}
             secrets = {"url": contact.url.get_secret_value()}
     given = {key: value for key, value in secrets.items() if value}
-    return ContactPoint(uid_of(uid_prefix, f"to-{name}"), name, contact.type, settings, given, contact.resolved)
+    uid, shown = uid_of(uid_prefix, f"to-{name}"), name_of(uid_prefix, name)
+    return ContactPoint(uid, name, shown, contact.type, settings, given, contact.resolved)
 
 
 def _mute_timing(name: str, intervals: Sequence[MuteInterval]) -> Json:
@@ -148,24 +189,23 @@ def _interval(one: MuteInterval) -> Json:
     return {**{name: values for name, values in lists.items() if values}, "location": one.location}
 
 
-def _policy(settings: GrafanaAlertingSettings, folder_title: str) -> Json:
+def _policy(settings: GrafanaAlertingSettings, uid_prefix: str, folder_title: str) -> Json:
     """The policy of all alerts of our folder: rules that fail first, then the routes in order."""
-    routes = [_route(one) for one in settings.routes]
-    if settings.fault_contact_point:
-        faults = {"receiver": settings.fault_contact_point, "object_matchers": [["alertname", "=~", _FAULTS]]}
-        routes.insert(0, faults)
+    faults = name_of(uid_prefix, settings.fault_contact_point or settings.contact_point)
+    routes = [{"receiver": faults, "object_matchers": [["alertname", "=~", _FAULTS]]}]
+    routes += [_route(one, uid_prefix) for one in settings.routes]
     found: Json = {
-        "receiver": settings.contact_point,
+        "receiver": name_of(uid_prefix, settings.contact_point),
         "object_matchers": [[FOLDER_LABEL, "=", folder_title]],
         "group_by": list(settings.group_by),
         "group_wait": duration(settings.group_wait_s),
         "group_interval": duration(settings.group_interval_s),
         "repeat_interval": duration(settings.repeat_interval_s),
     }
-    return found | ({"routes": routes} if routes else {})
+    return found | {"routes": routes}
 
 
-def _route(route: AlertRoute) -> Json:
+def _route(route: AlertRoute, uid_prefix: str) -> Json:
     matchers = []
     if route.owner != ANY:
         is_pattern = bool(_PATTERN & {*route.owner})
@@ -173,8 +213,9 @@ def _route(route: AlertRoute) -> Json:
     if set(route.severities) != set(SEVERITIES):
         several = len(route.severities) > 1
         matchers.append(["severity", "=~" if several else "=", "|".join(route.severities)])
-    found: Json = {"receiver": route.contact_point, "object_matchers": matchers}
-    found |= {"mute_time_intervals": list(route.mute_timings)} if route.mute_timings else {}
+    found: Json = {"receiver": name_of(uid_prefix, route.contact_point), "object_matchers": matchers}
+    muted = [name_of(uid_prefix, one) for one in route.mute_timings]
+    found |= {"mute_time_intervals": muted} if muted else {}
     found |= {"continue": True} if route.continues else {}
     waits = {
         "group_wait": route.group_wait_s,

@@ -12,6 +12,7 @@ from ragtide.drift.settings import SEVERITIES
 from ragtide.drift.sql import text
 from ragtide.drift.sql import texts as listed
 
+PROBLEM_RULE = "problems"
 _LEAKS = ("privacy", "security")  # types that are announced at once
 _LONGEST_TITLE = 80
 _LONGEST_DESCRIPTION = 3000
@@ -20,7 +21,8 @@ _OPENINGS = ("opened", "reopened", "kind_opened")  # events of a kind that sees 
 # Where; then type, metric and segment. Without an application, it is a problem of ragtide itself.
 _WHERE = "{{ with $labels.app }}{{ . }}{{ else }}ragtide{{ end }}{{ with $labels.environment }} ({{ . }}){{ end }}"
 _WHAT = "{{ $labels.type }}{{ with $labels.metric }}, {{ . }}{{ end }}{{ with $labels.segment }}, {{ . }}{{ end }}"
-_SUMMARY = f"{_WHERE}: {_WHAT}"
+_SUMMARY = f"{_WHERE}: {{{{ $labels.type }}}}"  # of labels that a group shares: Grafana shows a common one
+_PLACE = f"{_WHERE}: {_WHAT}"
 _SEVERITIES = ", ".join(map(text, SEVERITIES))
 
 
@@ -41,15 +43,15 @@ class ProblemRule:
         """Return the rule. If ClickHouse cannot be asked, alerts stay as they are."""
         texts = {"title": _title(), "description": _description(), "open": "toFloat64(1)"}
         return Rule(
-            name="problems",
+            name=PROBLEM_RULE,
             title="ragtide problem",
             sql=f"{self._select({'open': 'toFloat64(1)'})} ORDER BY problem_id",
             texts=f"{self._select(texts)} ORDER BY {_rank('severity')} DESC, problem_id LIMIT {_MOST_TEXTS}",
             limit=0,
             annotations={
-                "title": _text("title", _SUMMARY),
+                "title": _text("title", _PLACE),
                 "summary": _SUMMARY,
-                "description": _text("description", f"{{{{ $labels.problem }}}}: {_SUMMARY}"),
+                "description": _text("description", f"{{{{ $labels.problem }}}}: {_PLACE}"),
                 **self.links.of_problem(),
             },
             on_error="KeepLast",
@@ -127,7 +129,11 @@ def _rank(severity: str) -> str:
 
 
 def _title() -> str:
-    return f"substringUTF8({line_sql('o.description')}, 1, {_LONGEST_TITLE})"
+    """Write the description's beginning, up to the last blank that leaves room for `…`."""
+    line = line_sql("o.description")
+    words = f"replaceRegexpOne(substringUTF8({line}, 1, {_LONGEST_TITLE}), ' [^ ]*$', '')"
+    cut = f"concat(substringUTF8({words}, 1, {_LONGEST_TITLE - 1}), '…')"
+    return f"if(lengthUTF8({line}) <= {_LONGEST_TITLE}, {line}, {cut})"
 
 
 def _description() -> str:

@@ -1,6 +1,6 @@
 """Push alerting to a Grafana. A second push does nothing, and what others made stays."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,11 +8,12 @@ from ragtide.dashboards.alerting.build import Alerting
 from ragtide.dashboards.alerting.files import rule_document
 from ragtide.dashboards.alerting.notifications import FOLDER_LABEL, ContactPoint
 from ragtide.dashboards.alerting.rule import Json, RuleGroup
-from ragtide.dashboards.alerting_settings import is_reference
 from ragtide.evaluators.errors import ConfigError
 from ragtide.sinks.grafana_alerting import AlertingGateway
 
 _WHOLE = ("labels", "annotations")  # members to which nobody may add
+_STAMPS = ("id", "updated", "provenance")
+_EMPTY: tuple[object, ...] = (None, False, "", [], {})
 
 
 @dataclass(slots=True)
@@ -26,13 +27,17 @@ class AlertPushResult:
 
 
 def push_alerting(grafana: AlertingGateway, alerting: Alerting, *, with_secrets: bool = False) -> AlertPushResult:
-    """Push folder, templates, mute timings, contact points, our policy and rules; remove rules of ours that are gone.
+    """Push folder, templates, mute timings, contact points, our policy and rules; remove those of ours that are gone.
 
     Grafana does not tell secrets, so a contact point that differs in its secrets alone is pushed only `with_secrets`.
-    Policies of others stay as they are. Raises the gateway's errors, and `ConfigError` for a secret that only files can
-    name; what was pushed before stays.
+    Policies of others, and rules that people added to our groups, stay as they are. Raises the gateway's errors;
+    `ConfigError` for a secret that only files can name, or a name that a contact point of others has, before anything
+    is pushed.
     """
-    points = [_pushable(one) for one in alerting.notifications.contact_points]
+    points = [one.plain_document() for one in alerting.notifications.contact_points]
+    known = grafana.contact_points() if points else []
+    _check_names(alerting.notifications.contact_points, known)
+    stored_points = {found["uid"]: found for found in known}
     result = AlertPushResult()
     grafana.ensure_folder(alerting.folder_uid, alerting.folder_title)
     for one in alerting.notifications.templates:
@@ -42,27 +47,31 @@ def push_alerting(grafana: AlertingGateway, alerting: Alerting, *, with_secrets:
         stored = grafana.mute_timing(one["name"])
         put = grafana.add_mute_timing if stored is None else grafana.put_mute_timing
         _put(result, f"mute timing {one['name']}", one, stored, put)
-    known = {found["uid"]: found for found in grafana.contact_points()} if points else {}
     for point, document in zip(alerting.notifications.contact_points, points, strict=True):
-        _put_contact_point(grafana, result, point, document, known.get(point.uid), with_secrets=with_secrets)
-    if alerting.notifications.policy is not None:
-        # The label of alerts is the title that the folder has.
-        matchers = [[FOLDER_LABEL, "=", grafana.folder_title(alerting.folder_uid)]]
-        _put_policy(grafana, result, {**alerting.notifications.policy, "object_matchers": matchers})
+        _put_contact_point(grafana, result, point, document, stored_points.get(point.uid), with_secrets=with_secrets)
+    # The label of alerts is the title that the folder has.
+    matchers = [[FOLDER_LABEL, "=", grafana.folder_title(alerting.folder_uid)]]
+    _put_policy(grafana, result, alerting.notifications.policy, matchers)
     for group in alerting.groups:
         _put_group(grafana, result, alerting, group)
     _remove_rules(grafana, result, alerting)
     return result
 
 
-def _pushable(point: ContactPoint) -> Json:
-    for name, value in point.secrets.items():
-        if is_reference(value):
+def _check_names(points: Iterable[ContactPoint], stored: Iterable[Json]) -> None:
+    """Refuse a name that others use: Grafana would add ours to their contact point, and send their alerts to it.
+
+    People may add theirs to ours.
+    """
+    uids: dict[str, set[str]] = {}
+    for found in stored:
+        uids.setdefault(found["name"], set()).add(found["uid"])
+    for point in points:
+        if point.uid not in uids.get(point.name, {point.uid}):
             raise ConfigError(
-                f"grafana_alerting.contact_points.{point.name}: {name} is a reference, which Grafana resolves in files "
-                "only; to push, set the value itself, e.g. by an environment variable of ragtide"
+                f"contact point {point.name} exists and is not ragtide's: choose another name than "
+                f"grafana_alerting.contact_points.{point.key}"
             )
-    return point.document(lambda _, value: value)
 
 
 def _put_contact_point(
@@ -76,30 +85,47 @@ def _put_contact_point(
 ) -> None:
     visible = {**document, "settings": dict(point.settings)}
     put = grafana.add_contact_point if stored is None else grafana.put_contact_point
-    is_same = stored is not None and _holds(stored, visible) and set(point.secrets) <= set(stored["settings"])
+    is_same = (
+        stored is not None
+        and _holds(stored, visible)
+        and _names_of(stored["settings"]) == _names_of(document["settings"])
+    )
     _record(result, f"contact point {point.name}", stored, is_same=is_same and not with_secrets)
     if not is_same or with_secrets:
         put(document)
 
 
-def _put_policy(grafana: AlertingGateway, result: AlertPushResult, policy: Json) -> None:
-    """Put our policy first among those below the root, in place of the one that we put there before."""
+def _put_policy(
+    grafana: AlertingGateway, result: AlertPushResult, policy: Json | None, matchers: list[list[str]]
+) -> None:
+    """Put our policy first among those below the root, in place of the one that we put there before.
+
+    Ours is that of our folder, and of nothing narrower. Without a policy, that one is removed. Policies of other
+    folders may precede it: those of other deployments want to be first too.
+    """
     tree = grafana.policies()
     routes = tree.get("routes") or []
-    ours = [one for one in routes if _is_ours(one, policy)]
-    others = [one for one in routes if not _is_ours(one, policy)]
-    is_same = len(ours) == 1 and _cleaned(ours[0]) == _cleaned(policy)
-    _record(result, "notification policy", ours[0] if ours else None, is_same=is_same)
+    ours = [one for one in routes if one.get("object_matchers") == matchers]
+    others = [one for one in routes if one.get("object_matchers") != matchers]
+    wanted = [] if policy is None else [{**policy, "object_matchers": matchers}]
+    in_reach = [one for one in routes if not _is_of_another_folder(one, matchers)]
+    is_same = len(ours) == len(wanted) and _cleaned(in_reach[: len(wanted)]) == _cleaned(wanted)
+    if wanted:
+        _record(result, "notification policy", ours[0] if ours else None, is_same=is_same)
+    elif ours:
+        result.removed.append("notification policy")
     if not is_same:
-        grafana.put_policies({**tree, "routes": [policy, *others]})
+        grafana.put_policies({**tree, "routes": [*wanted, *others]})
 
 
-def _is_ours(route: Json, policy: Json) -> bool:
-    """Whether it is the policy of our folder, and of nothing narrower."""
-    return bool(route.get("object_matchers") == policy["object_matchers"])
+def _is_of_another_folder(route: Json, matchers: list[list[str]]) -> bool:
+    """Whether no alert of our folder can match the policy."""
+    found = route.get("object_matchers") or []
+    return any(one[:2] == [FOLDER_LABEL, "="] and one not in matchers for one in found)
 
 
 def _put_group(grafana: AlertingGateway, result: AlertPushResult, alerting: Alerting, group: RuleGroup) -> None:
+    """Put our rules first in their group: Grafana deletes those that are not put, so rules of others are put back."""
     rules = [
         rule_document(alerting, rule)
         | {"orgID": alerting.org_id, "folderUID": alerting.folder_uid, "ruleGroup": group.name}
@@ -112,15 +138,26 @@ def _put_group(grafana: AlertingGateway, result: AlertPushResult, alerting: Aler
         "rules": rules,
     }
     stored = grafana.rule_group(alerting.folder_uid, group.name)
-    _put(result, f"rules {group.name}", document, stored, grafana.put_rule_group)
+    found = [] if stored is None else stored["rules"]
+    others = [_unstamped(rule) for rule in found if not alerting.owns(rule["uid"])]
+    ours = None if stored is None else {**stored, "rules": [rule for rule in found if alerting.owns(rule["uid"])]}
+    is_same = ours is not None and _holds(ours, document)
+    _record(result, f"rules {group.name}", stored, is_same=is_same)
+    if not is_same:
+        grafana.put_rule_group({**document, "rules": [*rules, *others]})
+
+
+def _unstamped(rule: Json) -> Json:
+    """Leave out members that Grafana sets itself."""
+    return {name: value for name, value in rule.items() if name not in _STAMPS}
 
 
 def _remove_rules(grafana: AlertingGateway, result: AlertPushResult, alerting: Alerting) -> None:
-    """Delete rules of groups that we have no more: of ours in our folder, and no others."""
-    groups = {group.name for group in alerting.groups}
+    """Delete our rules in groups of ours that have no rules any more, and no others."""
+    gone = {*alerting.group_names} - {group.name for group in alerting.groups}
     for rule in grafana.rules():
-        is_ours = rule.get("folderUID") == alerting.folder_uid and rule["uid"].startswith(alerting.uid_prefix)
-        if is_ours and rule.get("ruleGroup") not in groups:
+        is_in_gone = rule.get("folderUID") == alerting.folder_uid and rule.get("ruleGroup") in gone
+        if is_in_gone and alerting.owns(rule["uid"]):
             grafana.delete_rule(rule["uid"])
             result.removed.append(f"rule {rule['title']}")
 
@@ -147,8 +184,12 @@ def _holds(stored: Any, ours: Any) -> bool:
     return bool(stored == ours) or (stored is None and ours in (False, "", [], {}))
 
 
+def _names_of(settings: Mapping[str, Any]) -> set[str]:
+    return {name for name, value in settings.items() if value not in _EMPTY}
+
+
 def _cleaned(route: Any) -> Any:
     """Leave out members that say nothing, which Grafana adds or drops."""
     if isinstance(route, Mapping):
-        return {name: _cleaned(value) for name, value in route.items() if value not in (None, False, "", [], {})}
+        return {name: _cleaned(value) for name, value in route.items() if value not in _EMPTY}
     return [_cleaned(one) for one in route] if isinstance(route, list) else route

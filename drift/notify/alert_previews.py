@@ -1,5 +1,6 @@
 """What each Alertmanager would get about a problem now, a sample alert to post to it, and alerts that it refused."""
 
+from contextlib import closing
 from datetime import datetime, timedelta
 
 from ragtide.drift.notify.alert import AlertContext, alert_of
@@ -12,6 +13,7 @@ from ragtide.drift.notify.previews import Answer, Preview, sample_problem
 from ragtide.drift.problems import Problem
 from ragtide.evaluators.errors import RagtideError
 from ragtide.sinks.alertmanager import AlertmanagerGateway
+from ragtide.sinks.alertmanager_settings import AlertmanagerSettings
 from ragtide.sinks.clickhouse.database import Database
 
 _SAMPLE_LASTS = timedelta(minutes=2)  # longer than the usual group_wait: an alert that ends before notifies nobody
@@ -32,16 +34,18 @@ def preview_alert(database: Database, url: str, problem: Problem, context: Alert
     return Preview(alertmanager_name(url), why_not, content)
 
 
-def send_sample_alert(gateway: AlertmanagerGateway, context: AlertContext, now: datetime) -> Answer:
-    """Post an alert of severity info that ends by itself. Alertmanager's routes decide whom it notifies."""
+def send_sample_alert(url: str, settings: AlertmanagerSettings, context: AlertContext, now: datetime) -> Answer:
+    """Post an alert of severity info that ends by itself. Alertmanager's routes decide whom it notifies.
+
+    An Alertmanager that cannot be asked with these settings is an answer too.
+    """
     alert = PostedAlert(alert_of(sample_problem(now), context))
-    name = alertmanager_name(gateway.url)
+    name = alertmanager_name(url)
     try:
-        gateway.post([postable(alert, now + _SAMPLE_LASTS)])
+        with closing(AlertmanagerGateway(url, settings)) as gateway:
+            gateway.post([postable(alert, now + _SAMPLE_LASTS)])
     except RagtideError as error:
         return Answer(name, False, str(error))
-    finally:
-        gateway.close()
     return Answer(name, True, f"200; the alert ends in {_SAMPLE_LASTS.total_seconds():.0f} s")
 
 

@@ -105,8 +105,8 @@ def build(out: Path, format_: str, path: str, config: Path | None) -> None:
     "--secrets",
     "with_secrets",
     is_flag=True,
-    help="Write secrets of contact points, in files that only you can read. By default, files name variables of "
-    "Grafana's environment.",
+    help="Write secrets of contact points, in files that only you can read. Needs --out. By default, files name "
+    "variables of Grafana's environment.",
 )
 @config_option
 def alerts(out: Path | None, format_: str, with_secrets: bool, config: Path | None) -> None:
@@ -119,8 +119,10 @@ def alerts(out: Path | None, format_: str, with_secrets: bool, config: Path | No
     Examples:
       ragtide dashboards alerts
       ragtide dashboards alerts --out /etc/grafana/provisioning/alerting/ragtide.yaml
-      ragtide dashboards alerts --format resource --out alerts/ && gcx resources push -p alerts/
+      ragtide dashboards alerts --format resource --secrets --out alerts/ && gcx resources push -p alerts/
     """
+    if with_secrets and out is None:
+        raise click.UsageError("--secrets needs --out: secrets are not printed")
     made = _alerting(settings_from(config).settings)
     from ragtide.dashboards.alerting import provisioning, resource_files
     from ragtide.dashboards.files import File, write
@@ -148,20 +150,20 @@ def alerts(out: Path | None, format_: str, with_secrets: bool, config: Path | No
     metavar="URL",
     help="Also create the ClickHouse data source. URL is the address at which Grafana reaches ClickHouse.",
 )
-@click.option("--alerts", "with_alerts", is_flag=True, help="Also push what `dashboards alerts` writes.")
+@click.option("--alerts", "with_alerts", is_flag=True, help="Also push alert rules, contact points and routing.")
 @click.option(
     "--secrets",
     "with_secrets",
     is_flag=True,
-    help="With --alerts: push every contact point again. Grafana does not tell secrets, so a new secret alone is no "
-    "difference.",
+    help="With --alerts: push every contact point again. Use it after a secret changed: Grafana does not return "
+    "secrets, so push cannot compare them.",
 )
 @config_option
 def push(url: str | None, with_alerts: bool, with_secrets: bool, config: Path | None) -> None:
     """Push the dashboards to the Grafana of the settings. Unchanged dashboards get no new version.
 
-    With --alerts, rules that the settings have no more are removed, and ragtide's notification policy is put before
-    those of others, which stay.
+    With --alerts, push removes ragtide rules that the settings no longer have. It puts ragtide's notification policy
+    first and keeps all others.
 
     Needs grafana.url and grafana.token: a service account with role Editor, or Admin with --data-source. Everybody who
     may query the data source gets the rights of its ClickHouse user. Set grafana.data_source_user to a user with read

@@ -52,9 +52,9 @@ def list_messages(
 ) -> None:
     """List messages that wait, were refused or were given up, by target, the oldest first, with age and reason.
 
-    A waiting message is tried again at growing intervals. A refused one is not: the target will never accept its
-    content. One that a webhook failed on for retry_days is given up. Of an Alertmanager, refused alerts are listed;
-    all others are posted again and again.
+    A waiting message is tried again at growing intervals. A refused message is not sent again: the target rejected its
+    content. A webhook's message is given up after retry_days of failures. For Alertmanager, only refused alerts are
+    listed: open ones are posted again anyway.
 
     \b
     Examples:
@@ -132,16 +132,13 @@ def test_targets(names: tuple[str, ...], as_json: bool, config: Path | None) -> 
       ragtide notify test --target webhook:pager
     """
     from ragtide.drift.notify import send_sample, send_sample_alert
-    from ragtide.sinks.alertmanager import AlertmanagerGateway
     from ragtide.stream.notification_targets import alert_context
 
     settings = settings_from(config).settings
     targets, urls = _targets(settings, names)
     answers = [send_sample(target, datetime.now(UTC)) for target in targets]
-    answers += [
-        send_sample_alert(AlertmanagerGateway(url, settings.alertmanager), alert_context(settings), datetime.now(UTC))
-        for url in urls
-    ]
+    context = alert_context(settings)
+    answers += [send_sample_alert(url, settings.alertmanager, context, datetime.now(UTC)) for url in urls]
     if as_json:
         say_json([asdict(one) for one in answers])
     else:

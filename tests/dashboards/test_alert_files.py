@@ -1,7 +1,9 @@
 """Alerting as files: contact points, policies, timings and templates, in words that Grafana knows, without secrets."""
 
 import json
+import re
 import stat
+import tomllib
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from ragtide.dashboards.alerting.files import provisioning, resource_files
 from ragtide.dashboards.alerting.rule import duration, title_of, uid_of
 from ragtide.dashboards.alerting_settings import AlertRoute, GrafanaAlertingSettings
 from ragtide.drift.settings import Objective, RuleSettings
+from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.registry import load as registry
 from ragtide.stream.cli import main
 from ragtide.stream.settings.loader import load as load_settings
@@ -36,11 +39,11 @@ SECTION: Json = {
     },
     "routes": [
         {"owner": "search-team", "severities": ["critical"], "contact_point": "pager", "group_wait_s": 10},
-        {"owner": "search-*", "contact_point": "search", "mute_timings": ["off-hours"], "continues": True},
+        {"owner": "search-*", "contact_point": "search", "mute_timings": ["off_hours"], "continues": True},
         {"owner": "", "severities": ["info", "warning"], "contact_point": "office", "repeat_interval_s": 86400},
     ],
     "mute_timings": {
-        "off-hours": [
+        "off_hours": [
             {"times": ["00:00-07:00", "19:00-24:00"], "location": "Europe/Berlin"},
             {"weekdays": ["saturday", "sunday"]},
         ]
@@ -94,18 +97,18 @@ def test_every_part_has_the_words_of_grafana_s_api() -> None:
 def test_a_policy_routes_by_owner_and_severity() -> None:
     [tree] = document(whole_tree=True)["policies"]
     assert (tree["receiver"], tree["group_by"], tree["group_wait"], tree["repeat_interval"]) == (
-        "operators", ["app", "environment", "type"], "30s", "4h",
+        "ragtide-operators", ["app", "environment", "type"], "30s", "4h",
     )  # fmt: skip
     failing, critical, search, nobodys = tree["routes"]
     assert failing == {
-        "receiver": "platform", "object_matchers": [["alertname", "=~", "DatasourceError|DatasourceNoData"]],
+        "receiver": "ragtide-platform", "object_matchers": [["alertname", "=~", "DatasourceError|DatasourceNoData"]],
     }  # fmt: skip
     assert critical == {
-        "receiver": "pager", "object_matchers": [["owner", "=", "search-team"], ["severity", "=", "critical"]],
+        "receiver": "ragtide-pager", "object_matchers": [["owner", "=", "search-team"], ["severity", "=", "critical"]],
         "group_wait": "10s",
     }  # fmt: skip
     assert search["object_matchers"] == [["owner", "=~", "(?s:search\\-.*)"]]
-    assert (search["continue"], search["mute_time_intervals"]) == (True, ["off-hours"])
+    assert (search["continue"], search["mute_time_intervals"]) == (True, ["ragtide-off_hours"])
     assert nobodys["object_matchers"] == [["owner", "=", ""], ["severity", "=~", "info|warning"]]
     assert nobodys["repeat_interval"] == "1d"
 
@@ -117,7 +120,7 @@ def test_a_file_replaces_no_tree_unless_told_to() -> None:
 
 def test_mute_timings_have_each_interval() -> None:
     [timing] = document()["muteTimes"]
-    assert timing["name"] == "off-hours"
+    assert timing["name"] == "ragtide-off_hours"
     assert timing["time_intervals"] == [
         {
             "times": [{"start_time": "00:00", "end_time": "07:00"}, {"start_time": "19:00", "end_time": "24:00"}],
@@ -128,7 +131,9 @@ def test_mute_timings_have_each_interval() -> None:
 
 
 def settings_of(found: Json) -> dict[str, Json]:
-    return {point["name"]: point["receivers"][0]["settings"] for point in found["contactPoints"]}
+    return {
+        point["name"].removeprefix("ragtide-"): point["receivers"][0]["settings"] for point in found["contactPoints"]
+    }
 
 
 def test_no_secret_is_in_a_file_but_the_variable_that_holds_it() -> None:
@@ -142,6 +147,33 @@ def test_no_secret_is_in_a_file_but_the_variable_that_holds_it() -> None:
     assert settings["search"]["token"] == f"{variable}SEARCH__TOKEN"
     assert settings["office"]["url"] == f"{variable}OFFICE__URL"
     assert settings["chat"]["url"] == "$__file{/run/secrets/slack}", "a reference stays as it is"
+
+
+@pytest.mark.parametrize(
+    ("secret", "is_one"),
+    [("${KEY}", True), ("$__env{KEY}", True), ("$__file{/run/key}", True), ("$Tr0ngPass", False), ("$KEY", False)],
+)
+def test_a_secret_that_begins_like_a_variable_is_no_reference(secret: str, *, is_one: bool) -> None:
+    point = {"type": "pagerduty", "integration_key": secret}
+    found = document(contact_points={**SECTION["contact_points"], "pager": point})
+    variable = "$RAGTIDE_GRAFANA_ALERTING__CONTACT_POINTS__PAGER__INTEGRATION_KEY"
+    assert settings_of(found)["pager"]["integrationKey"] == (secret if is_one else variable)
+
+
+def test_failing_rules_reach_the_contact_point_if_none_is_set_for_them() -> None:
+    [tree] = document(whole_tree=True, fault_contact_point="")["policies"]
+    assert tree["routes"][0] == {
+        "receiver": "ragtide-operators", "object_matchers": [["alertname", "=~", "DatasourceError|DatasourceNoData"]],
+    }  # fmt: skip
+    assert len(tree["routes"]) == 4
+
+
+def test_a_message_shows_ten_alerts_of_a_storm() -> None:
+    [template] = document()["templates"]
+    text = template["template"]
+    assert '{{ range slice .Alerts.Firing 0 10 }}{{ template "ragtide.alert" . }}\n{{ end }}… and ' in text
+    assert "… and {{ len (slice .Alerts.Firing 10) }} more\n{{ else }}{{ range .Alerts.Firing }}" in text
+    assert "… and {{ len (slice .Alerts.Resolved 10) }} more\n" in text
 
 
 def test_secrets_are_written_if_asked_for_with_each_dollar_doubled() -> None:
@@ -168,7 +200,7 @@ def test_each_type_has_title_and_message_of_the_templates() -> None:
     assert template["template"].count("{{ end }}") + template["template"].count("{{ end -}}") == sum(
         template["template"].count(f"{{{{ {word} ") for word in ("if", "with", "range", "define")
     )
-    [chat] = [point for point in document()["contactPoints"] if point["name"] == "chat"]
+    [chat] = [point for point in document()["contactPoints"] if point["name"] == "ragtide-chat"]
     assert chat["receivers"][0]["disableResolveMessage"] is True
 
 
@@ -195,15 +227,18 @@ def test_manifests_hold_the_same_and_name_variables_for_secrets() -> None:
     assert (rule["spec"]["noDataState"], rule["spec"]["execErrState"]) == ("Ok", "KeepLast")
     assert [name for name, one in rule["spec"]["expressions"].items() if one["source"]] == ["B"]
     assert rule["spec"]["expressions"]["A"]["relativeTimeRange"] == {"from": "600s", "to": "0s"}
-    receiver = files["notifications/receiver-pager.json"]["spec"]
+    receiver = files["notifications/receiver-ragtide-pager.json"]["spec"]
     assert receiver["integrations"][0]["settings"]["integrationKey"] == (
         "${RAGTIDE_GRAFANA_ALERTING__CONTACT_POINTS__PAGER__INTEGRATION_KEY}"
     )
     assert "ecret-" not in json.dumps(files)
     route = files["notifications/routingtree-user-defined.json"]["spec"]["routes"][1]
     assert route["matchers"][0] == {"label": "owner", "type": "=", "value": "search-team"}
-    assert files["notifications/receiver-pager.json"]["metadata"]["name"] == "cGFnZXI"
-    shown = json.dumps([json.loads(file.text) for file in resource_files(made(), with_secrets=True)])
+    assert files["notifications/receiver-ragtide-pager.json"]["metadata"]["name"] == "cmFndGlkZS1wYWdlcg"
+    with pytest.raises(ConfigError, match=r"contact_points\.chat: url is a reference"):
+        list(resource_files(made(), with_secrets=True))
+    plain = {name: one for name, one in SECTION["contact_points"].items() if name != "chat"}
+    shown = json.dumps([json.loads(one.text) for one in resource_files(made(contact_points=plain), with_secrets=True)])
     assert "ecret-3" in shown
 
 
@@ -225,8 +260,11 @@ def test_the_command_writes_a_file_a_folder_or_manifests(tmp_path: Path) -> None
     assert '"integrationKey": "ecret"' in private.read_text()
     assert stat.S_IMODE(private.stat().st_mode) == 0o600
     listed = run("--format", "resource", "--out", str(tmp_path / "manifests")).output.splitlines()
-    assert str(tmp_path / "manifests" / "notifications" / "receiver-pager.json") in listed
+    assert str(tmp_path / "manifests" / "notifications" / "receiver-ragtide-pager.json") in listed
     assert "give a folder" in run("--format", "resource").stderr
+    printed = run("--secrets")
+    assert (printed.exit_code, "--secrets needs --out: secrets are not printed" in printed.stderr) == (2, True)
+    assert 'ecret"' not in printed.output
 
 
 @pytest.mark.parametrize(
@@ -235,13 +273,21 @@ def test_the_command_writes_a_file_a_folder_or_manifests(tmp_path: Path) -> None
         ({"contact_point": "nobody"}, "contact_point: no contact point nobody; valid: chat, office"),
         ({"contact_point": ""}, "routes and fault_contact_point need contact_point"),
         ({"routes": [{"contact_point": "nobody"}]}, "routes: no contact point nobody"),
-        ({"routes": [{"contact_point": "pager", "mute_timings": ["never"]}]}, "no mute timing never; valid: off-hours"),
-        ({"mute_timings": {"off-hours": [{"times": ["22:00-06:00"]}]}}, "for a night give two"),
+        ({"routes": [{"contact_point": "pager", "mute_timings": ["never"]}]}, "no mute timing never; valid: off_hours"),
+        ({"mute_timings": {"off_hours": [{"times": ["22:00-06:00"]}]}}, "for a night give two"),
         ({"contact_points": {"a": {"type": "slack"}}}, "set url or token"),
         ({"contact_points": {"a": {"type": "slack", "token": "t"}}}, "token needs channel"),
         ({"contact_points": {"a": {"type": "teams", "url": "hooks"}}}, "give http:// or https://"),
         ({"contact_points": {"a": {"type": "email", "addresses": ["a;b@c"]}}}, "one an item"),
         ({"contact_points": {"a": {"type": "fax"}}}, "'webhook', 'slack', 'pagerduty', 'email', 'teams'"),
+        ({"contact_points": {"a-b": {"type": "pagerduty", "integration_key": "k"}}}, "String should match pattern"),
+        ({"contact_points": {"a__b": {"type": "pagerduty", "integration_key": "k"}}}, "String should match pattern"),
+        ({"mute_timings": {"off_hours": [{"weekdays": ["monday:sunday"]}]}}, "the earlier end first"),
+        ({"mute_timings": {"off_hours": [{"weekdays": ["mon"]}]}}, "mon: give days such as saturday"),
+        ({"mute_timings": {"off_hours": [{"months": ["13"]}]}}, "13: give months such as december"),
+        ({"mute_timings": {"off_hours": [{"days_of_month": ["-3:2"]}]}}, "give days such as 1, 10:15"),
+        ({"mute_timings": {"off_hours": [{"days_of_month": ["28:-1"]}]}}, "the earlier end first"),
+        ({"mute_timings": {"off_hours": [{"years": ["soon"]}]}}, "soon: give years such as 2026"),
         ({"every_s": 15}, "multiple of 10"),
     ],
 )
@@ -289,7 +335,14 @@ def test_long_and_odd_names_are_uids_and_titles_of_their_own() -> None:
     assert title_of("a\nb") == "a b"
 
 
+def test_the_example_in_the_docs_is_valid() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "alerting.md").read_text()
+    [example] = [text for text in re.findall(r"```toml\n(.*?)```", page, re.DOTALL) if "[grafana_alerting]" in text]
+    found = GrafanaAlertingSettings.model_validate(tomllib.loads(example)["grafana_alerting"])
+    assert set(found.contact_points) == {"operators", "search_pager"}
+
+
 def test_a_route_without_conditions_gets_everything() -> None:
     assert AlertRoute(contact_point="a").owner == "*"
     [tree] = document(whole_tree=True, routes=[{"contact_point": "pager"}])["policies"]
-    assert tree["routes"][1] == {"receiver": "pager", "object_matchers": []}
+    assert tree["routes"][1] == {"receiver": "ragtide-pager", "object_matchers": []}

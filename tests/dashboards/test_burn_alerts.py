@@ -1,5 +1,6 @@
 """Burn rates in Grafana, worked by hand: a budget of 1 % over 30 days has the windows of the SRE workbook."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -82,6 +83,35 @@ def test_an_hour_and_five_minutes_at_twenty_times_the_rate_page(database: Databa
         "type": "runtime", "metric": "operations.error", "evaluator": "operations", "segment": "objective=few-errors",
         "owner": "search-team", "channel": "#search",
     }  # fmt: skip
+
+
+def test_the_text_has_the_number_of_records_and_what_to_do(database: Database) -> None:
+    """10 records in each of 60 minutes."""
+    database.insert("windows", list(minutes(until_of(database), 60, 0, 2, 10)))
+    rule = burn_rules(database)["burn-page-few-errors"]
+    [alert], [said] = list(rows(database, rule)), list(rows(database, rule, rule.texts))
+    assert alert.labels.items() <= said.labels.items(), "Grafana finds the texts of an alert by its labels"
+    assert said.labels["records"] == "600"
+    assert "on {{ . }} records" in rule.annotations["description"]
+    assert "\nTo do: find out when the bad records began" in rule.annotations["description"]
+
+
+@pytest.mark.parametrize("name", ["few-errors", "x" * 60])
+def test_a_title_has_eighty_characters_at_most(database: Database, name: str) -> None:
+    rule = burn_rules(database, OBJECTIVE.model_copy(update={"name": name}))[f"burn-page-{name}"]
+
+    def title(app: str, environment: str, rate: float) -> str:
+        """Put values in as Go does."""
+        text = rule.annotations["title"].replace("{{ with $labels.environment }}", "").replace("{{ end }}", "")
+        for variable, value in (("$labels.app", app), (".", environment), ("$values.A.Value", rate)):
+            found = re.search(rf'{{{{ printf "(%[.0-9]+[sf])" {re.escape(variable)} }}}}', text)
+            assert found is not None
+            text = text.replace(found[0], found[1] % value)
+        return text
+
+    shown = name if len(name) <= 20 else "x" * 19 + "…"
+    assert title("docs-bot", "prod", 14.4) == f"docs-bot (prod): objective {shown} burns 14.4x too fast"
+    assert len(title("a" * 200, "e" * 200, 99_999.9)) == 80
 
 
 def test_an_hour_that_is_over_pages_nobody(database: Database) -> None:

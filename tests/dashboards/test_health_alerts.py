@@ -161,6 +161,13 @@ def test_rules_can_be_left_out() -> None:
     assert set(rules(AlertingContext(settings=few))) == names - {"disk-full", "rows-late"}
 
 
+def test_a_message_says_which_rule_fired() -> None:
+    """A message shows descriptions."""
+    for name, rule in rules(AlertingContext()).items():
+        if name != "problems":
+            assert rule.annotations["description"].startswith(f"{rule.annotations['summary']} ")
+
+
 def test_only_the_switch_fires_without_an_answer() -> None:
     states = {name: (rule.no_data, rule.on_error) for name, rule in rules(AlertingContext()).items()}
     assert states.pop("jobs-stopped") == ("Alerting", "Alerting")

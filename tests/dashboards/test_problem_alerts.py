@@ -1,5 +1,6 @@
 """Open problems are alerts in Grafana with the labels that they have in Alertmanager."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -189,6 +190,28 @@ def test_texts_have_the_labels_of_their_alert_and_what_happened(database: Databa
     assert alert.labels.items() <= said.labels.items(), "Grafana finds the texts of an alert by its labels"
     assert said.labels["title"] == "docs-bot (prod): it fell from 0.9 to 0.4"
     assert said.labels["description"] == "docs-bot (prod): it fell from 0.9 to 0.4\nTo do: Look there."
+
+
+@pytest.mark.clickhouse
+@pytest.mark.parametrize(
+    ("description", "title"),
+    [
+        ("a " * 39 + "bc", "a " * 39 + "bc"),
+        ("word " * 15 + "longword more", "word " * 14 + "word…"),
+        ("x" * 90, "x" * 79 + "…"),
+        ("é" * 79 + " ü", "é" * 79 + "…"),
+    ],
+)
+def test_a_title_is_cut_between_words(database: Database, description: str, title: str) -> None:
+    at = server_time(database) - JUST_OPENED
+    database.insert("problem_events", [opened("p", at, app="docs-bot", description=description)])
+    found = rule(database)
+    [said] = rows(database, found, found.texts)
+    assert (said.labels["title"], len(title) <= 80) == (title, True)
+
+
+def test_the_summary_is_that_of_the_group(database: Database) -> None:
+    assert set(re.findall(r"labels\.(\w+)", rule(database).annotations["summary"])) == {"app", "environment", "type"}
 
 
 @pytest.mark.clickhouse

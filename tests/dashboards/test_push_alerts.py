@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from ragtide.dashboards.alerting.build import Alerting, AlertingContext, alerting
 from ragtide.dashboards.alerting.push import push_alerting
 from ragtide.dashboards.alerting_settings import GrafanaAlertingSettings
+from ragtide.dashboards.settings import DashboardSettings
 from ragtide.drift.settings import Objective, RuleSettings
 from ragtide.evaluators.errors import ConfigError, Refused, Transient
 from ragtide.evaluators.registry import load
@@ -25,7 +26,7 @@ CONTACTS: dict[str, Any] = {
 OBJECTIVES = RuleSettings(objectives=(Objective(name="few-errors", metric="operations.error", max=0.5),))
 
 
-def made(rules: RuleSettings = OBJECTIVES, **changes: Any) -> Alerting:
+def made(rules: RuleSettings = OBJECTIVES, uid_prefix: str = "ragtide-", **changes: Any) -> Alerting:
     section = {
         "contact_point": "operators",
         "contact_points": CONTACTS,
@@ -34,7 +35,8 @@ def made(rules: RuleSettings = OBJECTIVES, **changes: Any) -> Alerting:
         **changes,
     }
     settings = GrafanaAlertingSettings.model_validate(section)
-    return alerting(load(), AlertingContext(settings=settings, rules=rules))
+    names = DashboardSettings(uid_prefix=uid_prefix)
+    return alerting(load(), AlertingContext(settings=settings, rules=rules, names=names))
 
 
 def gateway(server: GrafanaServer) -> AlertingGateway:
@@ -43,9 +45,9 @@ def gateway(server: GrafanaServer) -> AlertingGateway:
 
 NAMES = [
     "template ragtide",
-    "mute timing nights",
-    "contact point operators",
-    "contact point pager",
+    "mute timing ragtide-nights",
+    "contact point ragtide-operators",
+    "contact point ragtide-pager",
     "notification policy",
     "rules ragtide",
     "rules ragtide-problems",
@@ -75,12 +77,13 @@ def test_what_a_person_changed_is_put_right(grafana: GrafanaServer) -> None:
     state = grafana.state.alerting
     state.groups["ragtide-alerts", "ragtide"]["rules"][0]["for"] = "5m"
     state.contact_points["ragtide-to-pager"]["settings"]["summary"] = "mine"
-    state.mute_timings["nights"]["time_intervals"] = []
+    state.mute_timings["ragtide-nights"]["time_intervals"] = []
     state.templates["ragtide"] = "mine"
     state.policies["routes"][0]["group_wait"] = "1h"
     result = push_alerting(gateway(grafana), made())
     assert result.changed == [
-        "template ragtide", "mute timing nights", "contact point pager", "notification policy", "rules ragtide",
+        "template ragtide", "mute timing ragtide-nights", "contact point ragtide-pager", "notification policy",
+        "rules ragtide",
     ]  # fmt: skip
     assert push_alerting(gateway(grafana), made()).unchanged == NAMES
 
@@ -111,9 +114,98 @@ def test_a_folder_that_a_person_renamed_keeps_its_policy(grafana: GrafanaServer)
     assert push_alerting(gateway(grafana), made()).unchanged == NAMES
 
 
-def test_without_a_contact_point_no_policy_is_touched(grafana: GrafanaServer) -> None:
+def test_without_a_contact_point_no_policy_is_written(grafana: GrafanaServer) -> None:
     push_alerting(gateway(grafana), alerting(load()))
-    assert [call for call in grafana.calls if "policies" in call.path or "contact-points" in call.path] == []
+    assert [call for call in writes(grafana) if "policies" in call or "contact-points" in call] == []
+
+
+def test_our_policy_goes_with_the_contact_point_and_comes_back_first(grafana: GrafanaServer) -> None:
+    theirs = {"receiver": "grafana-default-email", "object_matchers": [["team", "=", "web"]]}
+    push_alerting(gateway(grafana), made())
+    policies = grafana.state.alerting.policies
+    policies["routes"] = [copy.deepcopy(theirs), *policies["routes"]]
+    assert push_alerting(gateway(grafana), made()).changed == ["notification policy"], "theirs would win"
+    assert grafana.state.alerting.policies["routes"][1:] == [theirs]
+    assert push_alerting(gateway(grafana), made(contact_point="", routes=[])).removed == ["notification policy"]
+    assert grafana.state.alerting.policies["routes"] == [theirs]
+    assert push_alerting(gateway(grafana), made(contact_point="", routes=[])).removed == []
+
+
+PREFIXES = ["ragtide-", "ragtide-eu-", "", "ragtide"]
+
+
+def test_deployments_in_one_grafana_leave_each_other_s_alone(grafana: GrafanaServer) -> None:
+    state = grafana.state.alerting
+    for prefix in PREFIXES:
+        result = push_alerting(gateway(grafana), made(uid_prefix=prefix))
+        assert (result.changed, result.unchanged, result.removed) == ([], [], [])
+    rules = {rule["uid"] for group in state.groups.values() for rule in group["rules"]}
+    titles = {folder["title"] for folder in grafana.state.folders.values()}
+    assert (len(rules), len(titles), len(state.policies["routes"])) == (len(PREFIXES) * 11, len(PREFIXES), 4)
+    assert len({point["name"] for point in state.contact_points.values()}) == 2 * len(PREFIXES)
+    for prefix in PREFIXES:
+        result = push_alerting(gateway(grafana), made(uid_prefix=prefix))
+        assert (result.changed, result.created) == ([], [])
+    for prefix in PREFIXES:
+        gone = push_alerting(gateway(grafana), made(uid_prefix=prefix, rules=RuleSettings(), problems=False))
+        assert len(gone.removed) == 3
+        left = {rule["uid"] for group in state.groups.values() for rule in group["rules"]}
+        assert len(rules) - len(left) == 3
+        rules = left
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_rules_that_people_added_to_our_group_stay(grafana: GrafanaServer, prefix: str) -> None:
+    push_alerting(gateway(grafana), made(uid_prefix=prefix))
+    state = grafana.state.alerting
+    key = next(key for key in state.groups if key[1].endswith("-problems"))
+    theirs = {**copy.deepcopy(state.groups[key]["rules"][0]), "uid": "ae3f2k9z", "title": "theirs"}
+    state.groups[key]["rules"].insert(0, theirs)
+    assert push_alerting(gateway(grafana), made(uid_prefix=prefix)).changed == []
+    longer = made(uid_prefix=prefix, every_s=120)
+    assert f"rules {key[1]}" in push_alerting(gateway(grafana), longer).changed
+    assert [rule["uid"] for rule in state.groups[key]["rules"]] == [f"{prefix}problems", "ae3f2k9z"]
+    push_alerting(gateway(grafana), made(uid_prefix=prefix, problems=False))
+    assert [rule["uid"] for rule in state.groups[key]["rules"]] == ["ae3f2k9z"]
+
+
+def test_names_of_others_are_not_taken(grafana: GrafanaServer) -> None:
+    state = grafana.state.alerting
+    theirs = {"uid": "their-uid", "name": "operators", "type": "email", "settings": {"addresses": "a@b"}}
+    state.contact_points["their-uid"] = {**theirs, "disableResolveMessage": False}
+    state.mute_timings["nights"] = {"name": "nights", "time_intervals": []}
+    push_alerting(gateway(grafana), made())
+    assert state.mute_timings["nights"] == {"name": "nights", "time_intervals": []}
+    assert push_alerting(gateway(grafana), made()).unchanged == NAMES
+    state.contact_points["their-uid"]["name"] = "ragtide-pager"
+    assert push_alerting(gateway(grafana), made()).unchanged == NAMES, "they added theirs to ours"
+    del state.contact_points["ragtide-to-pager"]
+    calls = len(writes(grafana))
+    with pytest.raises(ConfigError, match="contact point ragtide-pager exists and is not ragtide's: choose another"):
+        push_alerting(gateway(grafana), made())
+    assert len(writes(grafana)) == calls
+
+
+def test_a_setting_that_is_gone_is_taken_away(grafana: GrafanaServer) -> None:
+    hook = {"type": "webhook", "url": "https://hooks.example.org/ecret", "user": "kim", "password": "ecret"}
+    push_alerting(gateway(grafana), made(contact_points={**CONTACTS, "operators": hook}))
+    assert push_alerting(gateway(grafana), made()).changed == ["contact point ragtide-operators"]
+    stored = grafana.state.alerting.contact_points["ragtide-to-operators"]["settings"]
+    assert set(stored) == {"httpMethod", "title", "message", "url"}
+
+
+def test_names_of_times_are_stored_as_grafana_writes_them(grafana: GrafanaServer) -> None:
+    """Else each push would find a difference."""
+    interval = {
+        "weekdays": ["Monday:Friday", "Sunday:sunday"], "months": ["December", "july:8"], "years": ["2026:2026"],
+        "days_of_month": ["1", "-3:-1", "10:10"],
+    }  # fmt: skip
+    push_alerting(gateway(grafana), made(mute_timings={"nights": [interval]}))
+    [stored] = grafana.state.alerting.mute_timings["ragtide-nights"]["time_intervals"]
+    assert stored == {
+        "weekdays": ["monday:friday", "sunday"], "months": ["12", "7:8"], "years": ["2026"],
+        "days_of_month": ["1", "-3:-1", "10"], "location": "UTC",
+    }  # fmt: skip
 
 
 def test_rules_that_are_gone_are_removed_and_those_of_others_stay(grafana: GrafanaServer) -> None:
@@ -136,7 +228,7 @@ def test_a_new_secret_is_pushed_if_told_to(grafana: GrafanaServer) -> None:
     rotated = made(contact_points={**CONTACTS, "pager": {"type": "pagerduty", "integration_key": "new"}})
     assert push_alerting(gateway(grafana), rotated).changed == []
     assert push_alerting(gateway(grafana), rotated, with_secrets=True).changed == [
-        "contact point operators", "contact point pager",
+        "contact point ragtide-operators", "contact point ragtide-pager",
     ]  # fmt: skip
     stored = grafana.state.alerting.contact_points["ragtide-to-pager"]
     assert stored["settings"]["integrationKey"] == "new"
@@ -187,9 +279,9 @@ def test_the_command_pushes_alerts_with_the_dashboards_and_shows_no_secret(
         assert "ecret" not in told.output
         return [line for line in told.output.splitlines() if "rules" in line or "contact" in line or "policy" in line]
 
-    names = ["contact point pager", "notification policy", "rules ragtide", "rules ragtide-problems"]
+    names = ["contact point ragtide-pager", "notification policy", "rules ragtide", "rules ragtide-problems"]
     assert pushed() == [f"created: {name}" for name in names]
     assert pushed() == [f"unchanged: {name}" for name in names]
-    assert "changed: contact point pager" in pushed("--secrets")
+    assert "changed: contact point ragtide-pager" in pushed("--secrets")
     links = grafana.state.alerting.groups["ragtide-alerts", "ragtide-problems"]["rules"][0]["annotations"]
     assert links["dashboard_url"].startswith(f"{grafana.url}/d/ragtide-problems?orgId=1")

@@ -211,6 +211,14 @@ def test_a_target_that_fails_says_why_and_the_others_are_tried(scene: Scene) -> 
     assert said[1] == "ok      webhook:second: answered 200"
 
 
+def test_an_alertmanager_that_cannot_be_asked_hides_no_other_answer(scene: Scene) -> None:
+    scene.add('[alertmanager]\nurls = ["http://127.0.0.1:9"]\nbearer_token = "tök"\n')
+    scene.hook()
+    first, second = scene.run("test", exit_code=1).stdout.splitlines()
+    assert first == "ok      webhook:pager: answered 200"
+    assert second.startswith("FAILED  alertmanager:http://127.0.0.1:9: alertmanager.bearer_token holds characters")
+
+
 def _annotations(grafana: GrafanaServer) -> tuple[int, int]:
     """How many were made, and how many are left."""
     return len(grafana.made("POST", "/api/annotations")), len(grafana.state.annotations)
