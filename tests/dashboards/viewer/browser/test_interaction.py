@@ -225,8 +225,10 @@ def test_every_key_does_what_the_help_says(generated: Served, opened: Open) -> N
     page.get_by_label("From").fill("now-3h")
     page.keyboard.press("Enter")
     page.wait_for_function("() => location.search.includes('from=now-3h')")
+    expect(page.get_by_label("From")).to_have_count(0)
+    settle(page)
     page.keyboard.press("d")
-    assert page.evaluate("document.activeElement.textContent") == "Gallery"
+    page.wait_for_function("() => document.activeElement.textContent === 'Gallery'")
 
 
 def test_the_keyboard_reaches_the_panels_first_by_the_skip_link(generated: Served, opened: Open) -> None:
