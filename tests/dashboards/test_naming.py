@@ -82,8 +82,8 @@ def test_a_fixed_variable_has_one_value_hidden_and_closed_to_the_address(changed
 def test_alert_rules_follow_too() -> None:
     made = alerting(load(), AlertingContext(names=CHANGED))
     own, problems = yaml.safe_load(provisioning(made))["groups"]
-    assert (own["name"], own["folder"]) == ("team", "ragtide alerts")
-    assert (problems["name"], made.folder_uid) == ("team-problems", f"{CHANGED.folder_uid}-alerts")
+    assert (own["name"], own["folder"]) == ("team", "ragtide alerts (team-)")
+    assert (problems["name"], made.folder_uid) == ("team-problems", f"{CHANGED.folder_uid}-alerts-team-")
     found = [*own["rules"], *problems["rules"]]
     assert {"team-jobs-stopped", "team-outbox-waits", "team-problems"} < {rule["uid"] for rule in found}
     assert {query["datasourceUid"] for rule in found for query in rule["data"]} == {"ch-7", "__expr__"}
