@@ -142,8 +142,8 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     offset: Annotated[int, Meta(description="Offset.")]
 
 
-class _Converting(type(msgspec.Struct)):  # type: ignore[misc]  # the type of structs has no public name for mypy
-    """Converts the fields of a trace that is made in Python. Decoding does not come here: its traces have all types."""
+class _ConvertOnCall(msgspec.StructMeta):
+    """Convert the fields of a trace that Python code makes. Decoding calls no class and needs none of this."""
 
     def __call__(cls, *values: Any, **fields: Any) -> Any:
         made = super().__call__(*values, **fields)
@@ -159,7 +159,7 @@ class _Converting(type(msgspec.Struct)):  # type: ignore[misc]  # the type of st
 
 
 class Trace(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, metaclass=_Converting
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, metaclass=_ConvertOnCall
 ):
     """One RAG request. It always has `trace_id`, `time`, `app` and one of `question`, `answer`."""
 
