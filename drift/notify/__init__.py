@@ -9,7 +9,7 @@ from ragtide.drift.notify.alert import ALERT_PREFIX, LONGEST_LABEL, AlertContext
 from ragtide.drift.notify.alert_previews import (
     alertmanager_name,
     load_refused_alerts,
-    preview_alert,
+    preview_alerts,
     send_sample_alert,
 )
 from ragtide.drift.notify.alertmanager import AlertmanagerJob
@@ -48,7 +48,7 @@ __all__ = [
     "label_value",
     "load_refused_alerts",
     "load_unsent",
-    "preview_alert",
+    "preview_alerts",
     "preview_notifications",
     "send_sample",
     "send_sample_alert",

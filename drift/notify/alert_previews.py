@@ -1,5 +1,6 @@
 """What each Alertmanager would get about a problem now, a sample alert to post to it, and alerts that it refused."""
 
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
 
@@ -24,14 +25,18 @@ def alertmanager_name(url: str) -> str:
     return f"alertmanager:{url}"
 
 
-def preview_alert(database: Database, url: str, problem: Problem, context: AlertContext, now: datetime) -> Preview:
-    """Return the alert of an episode of a problem, as it is now, with its symptoms. Posts nothing."""
+def preview_alerts(
+    database: Database, urls: Sequence[str], problem: Problem, context: AlertContext, now: datetime
+) -> list[Preview]:
+    """Return the alert of an episode of a problem for each Alertmanager, as it is now, with symptoms. Posts nothing."""
+    if not urls:
+        return []
     wanted = OpenProblems(database, context).look(now)
     firing = wanted.firing.get(problem.problem_id)
     alert = firing or wanted.explained.get(problem.problem_id) or alert_of(problem, context)
     why_not = "" if firing else silenced(database, problem, now) or f"the problem is {problem.state}"
     content = {"labels": alert.labels, "annotations": alert.annotations, "startsAt": alert.starts_at.isoformat()}
-    return Preview(alertmanager_name(url), why_not, content)
+    return [Preview(alertmanager_name(url), why_not, content) for url in urls]
 
 
 def send_sample_alert(url: str, settings: AlertmanagerSettings, context: AlertContext, now: datetime) -> Answer:

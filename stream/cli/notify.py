@@ -99,7 +99,7 @@ def preview_problem(problem_id: str, names: tuple[str, ...], as_json: bool, conf
       ragtide notify preview 3f2a
       ragtide notify preview 3f2a --target webhook:pager --json | jq '.[0].content.event.data'
     """
-    from ragtide.drift.notify import preview_alert, preview_notifications
+    from ragtide.drift.notify import preview_alerts, preview_notifications
     from ragtide.stream.cli.notify_render import describe_preview
     from ragtide.stream.notification_targets import alert_context
 
@@ -107,7 +107,7 @@ def preview_problem(problem_id: str, names: tuple[str, ...], as_json: bool, conf
         targets, urls = _targets(settings, names)
         problem, now = episodes_of(database, problem_id)[0], datetime.now(UTC)
         found = list(preview_notifications(database, problem, targets, now))
-        found += [preview_alert(database, url, problem, alert_context(settings), now) for url in urls]
+        found += preview_alerts(database, urls, problem, alert_context(settings), now)
     if as_json:
         say_json([asdict(one) for one in found])
         return
