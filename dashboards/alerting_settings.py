@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self, get_args
 from urllib.parse import urlsplit
+from zoneinfo import available_timezones
 
 from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 
@@ -158,6 +159,14 @@ class MuteInterval(BaseModel, extra="forbid", frozen=True):
     months: tuple[Text, ...] = Field(default=(), description="Months, e.g. december or 7:8.")
     years: tuple[Text, ...] = Field(default=(), description="Years, e.g. 2026 or 2026:2027.")
     location: str = Field(default="UTC", min_length=1, description="Time zone, e.g. Europe/Berlin.")
+
+    @field_validator("location")
+    @classmethod
+    def _check_location(cls, location: str) -> str:
+        known = available_timezones()
+        if known and location not in known:  # without a database of time zones, Grafana checks it
+            raise ValueError(f"{location}: no such time zone; give one such as Europe/Berlin or UTC")
+        return location
 
     @field_validator("times")
     @classmethod

@@ -12,10 +12,6 @@ _EDITABLE = {"X-Disable-Provenance": "true"}  # else Grafana marks what is pushe
 class AlertingGateway(GrafanaGateway):
     """The gateway with the calls of alerting; the same errors, and the same rule for threads."""
 
-    def folder_title(self, uid: str) -> str:
-        """The title of a folder that exists; people may have renamed it."""
-        return self._member(self._call("GET", f"/folders/{uid_path(uid)}"), "title", str)
-
     def rules(self) -> list[Json]:
         """Every alert rule of the organisation."""
         found: list[Json] = self._call("GET", f"{_BASE}/alert-rules", wants=list)

@@ -72,16 +72,16 @@ def alerting(registry: Mapping[str, Evaluator], context: AlertingContext | None 
     is_default = names.uid_prefix == DEFAULT_PREFIX
     folder = f"{names.folder_uid}-alerts" + ("" if is_default else f"-{names.uid_prefix}")
     title = f"{names.folder_title} alerts" + ("" if is_default else f" ({names.uid_prefix or 'no prefix'})")
-    folder_title = settings.folder_title or title
+    folder_uid, folder_title = uid_of("", folder), settings.folder_title or title
     return Alerting(
         org_id=context.grafana.org_id,
         uid_prefix=names.uid_prefix,
-        folder_uid=uid_of("", folder),
+        folder_uid=folder_uid,
         folder_title=folder_title,
         data_source_uid=names.data_source_uid,
         every_s=settings.every_s,
         groups=tuple(_groups(registry, context)),
-        notifications=notifications(settings, names.uid_prefix, folder_title),
+        notifications=notifications(settings, names.uid_prefix, folder_uid),
         group_names=tuple(_group_names(names.uid_prefix).values()),
         whole_tree=settings.whole_tree,
     )

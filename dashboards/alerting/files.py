@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ragtide.dashboards.alerting.build import Alerting
-from ragtide.dashboards.alerting.notifications import ContactPoint
+from ragtide.dashboards.alerting.notifications import SOURCE_LABEL, ContactPoint
 from ragtide.dashboards.alerting.rule import CONDITION, Json, Rule, RuleGroup, duration, uid_of
 from ragtide.dashboards.alerting_settings import is_reference
 from ragtide.dashboards.build import to_json
@@ -78,10 +78,14 @@ def rule_document(alerting: Alerting, rule: Rule) -> Json:
         "noDataState": rule.no_data,
         "execErrState": rule.on_error,
         "for": duration(rule.for_s),
-        "labels": dict(rule.labels),
+        "labels": _labels(alerting, rule),
         "annotations": dict(rule.annotations),
         "isPaused": False,
     }
+
+
+def _labels(alerting: Alerting, rule: Rule) -> Json:
+    return {**rule.labels, SOURCE_LABEL: alerting.folder_uid}
 
 
 def _group(alerting: Alerting, group: RuleGroup) -> Json:
@@ -130,7 +134,7 @@ def _rule_resource(alerting: Alerting, rule: Rule, uid: str) -> Json:
         "title": rule.title,
         "paused": False,
         "trigger": {"interval": duration(alerting.every_s)},
-        "labels": dict(rule.labels),
+        "labels": _labels(alerting, rule),
         "annotations": dict(rule.annotations),
         "expressions": expressions,
         "for": duration(rule.for_s),

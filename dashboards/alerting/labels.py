@@ -17,7 +17,7 @@ from ragtide.sinks.alertmanager_settings import RESERVED_LABELS
 
 PROBLEM = "problem"
 # Labels that alerts in Grafana have and those in Alertmanager have not, and other columns of the rules' queries.
-_TAKEN = (PROBLEM, "grafana_folder", "open", "burn", "records", "title", "description")
+_TAKEN = (PROBLEM, "alert_source", "grafana_folder", "open", "burn", "records", "title", "description")
 _COLUMNS = tuple(name for name in RESERVED_LABELS if name != "alertname")
 _DIGEST = 12
 _EMPTY = "''"

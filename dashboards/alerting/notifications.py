@@ -19,7 +19,7 @@ from ragtide.drift.routes import ANY, expression
 from ragtide.drift.settings import SEVERITIES
 from ragtide.evaluators.errors import ConfigError
 
-FOLDER_LABEL = "grafana_folder"
+SOURCE_LABEL = "alert_source"  # on every alert of our rules; the title of their folder may change
 _FAULTS = "DatasourceError|DatasourceNoData"
 _MOST = 10  # alerts of a kind that a message shows: a storm fills no phone
 _PATTERN = frozenset("*?")
@@ -91,7 +91,7 @@ class ContactPoint:
 
 @dataclass(frozen=True, slots=True)
 class Notifications:
-    """What decides who hears of alerts. `policy` is the policy of our folder; None without a contact point for it."""
+    """What decides who hears of alerts. `policy` is that of our alerts; None without a contact point for it."""
 
     contact_points: tuple[ContactPoint, ...] = ()
     mute_timings: tuple[Json, ...] = ()
@@ -99,10 +99,11 @@ class Notifications:
     policy: Json | None = None
 
 
-def notifications(settings: GrafanaAlertingSettings, uid_prefix: str, folder_title: str) -> Notifications:
+def notifications(settings: GrafanaAlertingSettings, uid_prefix: str, source: str) -> Notifications:
     """Render the settings. Without contact points there is nothing but mute timings.
 
     Names begin with the prefix of the deployment: contact points and mute timings of others may have the same names.
+    `source` is the value of label `alert_source` of its alerts.
     """
     name = template_name(uid_prefix)
     points = [
@@ -112,7 +113,7 @@ def notifications(settings: GrafanaAlertingSettings, uid_prefix: str, folder_tit
         _mute_timing(name_of(uid_prefix, timing), found) for timing, found in sorted(settings.mute_timings.items())
     ]
     templates = [{"name": name, "template": _TEMPLATES % {"name": name, "most": _MOST}}] if points else []
-    policy = _policy(settings, uid_prefix, folder_title) if settings.contact_point else None
+    policy = _policy(settings, uid_prefix, source) if settings.contact_point else None
     return Notifications(tuple(points), tuple(timings), tuple(templates), policy)
 
 
@@ -189,14 +190,14 @@ def _interval(one: MuteInterval) -> Json:
     return {**{name: values for name, values in lists.items() if values}, "location": one.location}
 
 
-def _policy(settings: GrafanaAlertingSettings, uid_prefix: str, folder_title: str) -> Json:
-    """The policy of all alerts of our folder: rules that fail first, then the routes in order."""
+def _policy(settings: GrafanaAlertingSettings, uid_prefix: str, source: str) -> Json:
+    """The policy of all alerts of our rules: rules that fail first, then the routes in order."""
     faults = name_of(uid_prefix, settings.fault_contact_point or settings.contact_point)
     routes = [{"receiver": faults, "object_matchers": [["alertname", "=~", _FAULTS]]}]
     routes += [_route(one, uid_prefix) for one in settings.routes]
     found: Json = {
         "receiver": name_of(uid_prefix, settings.contact_point),
-        "object_matchers": [[FOLDER_LABEL, "=", folder_title]],
+        "object_matchers": [[SOURCE_LABEL, "=", source]],
         "group_by": list(settings.group_by),
         "group_wait": duration(settings.group_wait_s),
         "group_interval": duration(settings.group_interval_s),

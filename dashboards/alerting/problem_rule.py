@@ -17,7 +17,7 @@ _LEAKS = ("privacy", "security")  # types that are announced at once
 _LONGEST_TITLE = 80
 _LONGEST_DESCRIPTION = 3000
 _MOST_TEXTS = 1000  # alerts with a description of their own: Grafana compares each with each alert
-_OPENINGS = ("opened", "reopened", "kind_opened")  # events of a kind that sees the problem
+_OPENINGS = ("opened", "reopened")
 # Where; then type, metric and segment. Without an application, it is a problem of ragtide itself.
 _WHERE = "{{ with $labels.app }}{{ . }}{{ else }}ragtide{{ end }}{{ with $labels.environment }} ({{ . }}){{ end }}"
 _WHAT = "{{ $labels.type }}{{ with $labels.metric }}, {{ . }}{{ end }}{{ with $labels.segment }}, {{ . }}{{ end }}"
@@ -59,10 +59,7 @@ class ProblemRule:
         )
 
     def _select(self, others: Mapping[str, str]) -> str:
-        kind = (
-            "multiIf(arrayExists(one -> has(s.openings, one), o.kinds), "
-            "arrayFirst(one -> has(s.openings, one), o.kinds), notEmpty(o.kinds), o.kinds[1], 'threshold')"
-        )
+        kind = "multiIf(s.opened_by != '', s.opened_by, notEmpty(o.kinds), o.kinds[1], 'threshold')"
         given: Mapping[str, str] = {
             "problem": alertname_sql(kind),
             "app": "o.app",
@@ -78,10 +75,11 @@ class ProblemRule:
         return self.labels.select(given, others, self._problems())
 
     def _problems(self) -> str:
-        """FROM and WHERE: `o` is the problem, `p` its parent, `s` has the kinds that opened it."""
+        """FROM and WHERE: `o` is the problem, `p` its parent, `s` has the kind that opened it."""
         name = self.tables.name
         kinds = (
-            f"SELECT problem_id, episode, groupUniqArrayIf(toString(kind), event IN {listed(_OPENINGS)}) AS openings "
+            "SELECT problem_id, episode, "
+            f"argMinIf(toString(kind), (at, event_id), event IN {listed(_OPENINGS)}) AS opened_by "
             f"FROM {name('problem_events')} FINAL GROUP BY problem_id, episode"
         )
         # Only columns that are compared: a join copies what it reads.

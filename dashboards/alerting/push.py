@@ -6,7 +6,7 @@ from typing import Any
 
 from ragtide.dashboards.alerting.build import Alerting
 from ragtide.dashboards.alerting.files import rule_document
-from ragtide.dashboards.alerting.notifications import FOLDER_LABEL, ContactPoint
+from ragtide.dashboards.alerting.notifications import SOURCE_LABEL, ContactPoint
 from ragtide.dashboards.alerting.rule import Json, RuleGroup
 from ragtide.evaluators.errors import ConfigError
 from ragtide.sinks.grafana_alerting import AlertingGateway
@@ -49,9 +49,7 @@ def push_alerting(grafana: AlertingGateway, alerting: Alerting, *, with_secrets:
         _put(result, f"mute timing {one['name']}", one, stored, put)
     for point, document in zip(alerting.notifications.contact_points, points, strict=True):
         _put_contact_point(grafana, result, point, document, stored_points.get(point.uid), with_secrets=with_secrets)
-    # The label of alerts is the title that the folder has.
-    matchers = [[FOLDER_LABEL, "=", grafana.folder_title(alerting.folder_uid)]]
-    _put_policy(grafana, result, alerting.notifications.policy, matchers)
+    _put_policy(grafana, result, alerting.notifications.policy, [[SOURCE_LABEL, "=", alerting.folder_uid]])
     for group in alerting.groups:
         _put_group(grafana, result, alerting, group)
     _remove_rules(grafana, result, alerting)
@@ -100,15 +98,15 @@ def _put_policy(
 ) -> None:
     """Put our policy first among those below the root, in place of the one that we put there before.
 
-    Ours is that of our folder, and of nothing narrower. Without a policy, that one is removed. Policies of other
-    folders may precede it: those of other deployments want to be first too.
+    Ours is that of all our alerts, and of nothing narrower. Without a policy, that one is removed. Policies of other
+    deployments may precede it: they want to be first too.
     """
     tree = grafana.policies()
     routes = tree.get("routes") or []
     ours = [one for one in routes if one.get("object_matchers") == matchers]
     others = [one for one in routes if one.get("object_matchers") != matchers]
-    wanted = [] if policy is None else [{**policy, "object_matchers": matchers}]
-    in_reach = [one for one in routes if not _is_of_another_folder(one, matchers)]
+    wanted = [] if policy is None else [policy]
+    in_reach = [one for one in routes if not _is_of_another_deployment(one, matchers)]
     is_same = len(ours) == len(wanted) and _cleaned(in_reach[: len(wanted)]) == _cleaned(wanted)
     if wanted:
         _record(result, "notification policy", ours[0] if ours else None, is_same=is_same)
@@ -118,10 +116,10 @@ def _put_policy(
         grafana.put_policies({**tree, "routes": [*wanted, *others]})
 
 
-def _is_of_another_folder(route: Json, matchers: list[list[str]]) -> bool:
-    """Whether no alert of our folder can match the policy."""
+def _is_of_another_deployment(route: Json, matchers: list[list[str]]) -> bool:
+    """Whether none of our alerts can match the policy."""
     found = route.get("object_matchers") or []
-    return any(one[:2] == [FOLDER_LABEL, "="] and one not in matchers for one in found)
+    return any(one[:2] == [SOURCE_LABEL, "="] and one not in matchers for one in found)
 
 
 def _put_group(grafana: AlertingGateway, result: AlertPushResult, alerting: Alerting, group: RuleGroup) -> None:

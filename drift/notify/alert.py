@@ -72,9 +72,8 @@ def alert_of(problem: Problem, context: AlertContext, symptoms: Sequence[Problem
 
 
 def kind_of(problem: Problem) -> str:
-    """The kind that names the alert and the runbook: the first that opened it, so that it stays while others join."""
-    opened = (kind for kind, state in problem.by_kind.items() if state.openings)
-    return next(opened, next(iter(problem.kinds), "threshold"))
+    """The kind that names the alert and the runbook: the one that opened it, so that it stays while others join."""
+    return problem.opened_by or next(iter(problem.kinds), "threshold")
 
 
 def alertname(kind: str) -> str:

@@ -27,7 +27,7 @@ _DETAIL_FIELDS = (
     "rule_id",
 )
 _STATE_FIELDS = (
-    *("state", "openings", "openings_at", "opened_at", "resolved_at", "all_clear_since"),
+    *("state", "openings", "openings_at", "opened_by", "opened_at", "resolved_at", "all_clear_since"),
     *("last_seen_at", "last_event_at", "acked_by", "accepted_by"),
 )
 
@@ -86,6 +86,7 @@ class Episode:
     kinds: dict[str, _KindEvents] = field(default_factory=dict)
     openings: int = 0
     openings_at: tuple[datetime, ...] = ()
+    opened_by: str = ""
     opened_at: datetime | None = None
     resolved_at: datetime | None = None
     all_clear_since: datetime | None = None
@@ -115,6 +116,7 @@ class Episode:
                 kind.active = False
         if event.event in _OPENING_EVENTS:
             self.opened_at, self.resolved_at = self.opened_at or event.at, None
+            self.opened_by = self.opened_by or event.kind
             self.openings += 1
             self.openings_before.append(event.at)
             self.openings_at = tuple(self.openings_before)

@@ -118,6 +118,7 @@ class Problem:
     last_seen_at: datetime
     last_event_at: datetime  # of a job, or of an acceptance
     by_kind: Mapping[str, KindState]  # by kind
+    opened_by: str = ""  # kind
     opened_at: datetime | None = None
     resolved_at: datetime | None = None
     all_clear_since: datetime | None = None  # of an open one that no kind sees: it flaps

@@ -283,6 +283,7 @@ def test_the_command_writes_a_file_a_folder_or_manifests(tmp_path: Path) -> None
         ({"contact_points": {"a-b": {"type": "pagerduty", "integration_key": "k"}}}, "String should match pattern"),
         ({"contact_points": {"a__b": {"type": "pagerduty", "integration_key": "k"}}}, "String should match pattern"),
         ({"mute_timings": {"off_hours": [{"weekdays": ["monday:sunday"]}]}}, "the earlier end first"),
+        ({"mute_timings": {"off_hours": [{"location": "Europe/Berln"}]}}, "Europe/Berln: no such time zone"),
         ({"mute_timings": {"off_hours": [{"weekdays": ["mon"]}]}}, "mon: give days such as saturday"),
         ({"mute_timings": {"off_hours": [{"months": ["13"]}]}}, "13: give months such as december"),
         ({"mute_timings": {"off_hours": [{"days_of_month": ["-3:2"]}]}}, "give days such as 1, 10:15"),

@@ -76,6 +76,7 @@ def sample(at: datetime) -> Iterator[EventRow]:
     yield event("joined", "joined-2", "kind_opened", 1, at, app="a", kind="threshold", metric="quality.a")
     yield event("late", "late-1", "pending", 1, at, app="b", kind="coverage", metric="quality.b")
     yield event("late", "late-2", "opened", 1, at, app="b", kind="early_change", metric="quality.b")
+    yield event("late", "late-3", "kind_opened", 1, at, app="b", kind="coverage", metric="quality.b")
     yield event("resolved", "resolved-1", "opened", 1, at, app="c")
     yield event("resolved", "resolved-2", "resolved", 1, at + timedelta(minutes=1), app="c")
     yield event("pending", "pending-1", "pending", 1, at, app="d")

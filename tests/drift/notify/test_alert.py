@@ -66,11 +66,12 @@ def test_each_kind_has_an_alertname_of_its_own(kind: str) -> None:
 
 def test_the_alertname_stays_while_other_kinds_join_and_leave() -> None:
     first = event("p1", "e1", "opened", 1, NOON, kind="drift")
+    pending = event("p1", "e0", "pending", 1, NOON - timedelta(minutes=1), kind="threshold")
     more = [
         event("p1", "e2", "kind_opened", 1, NOON + timedelta(minutes=1), kind="threshold", severity="critical"),
         event("p1", "e3", "kind_cleared", 1, NOON + timedelta(minutes=2), kind="drift"),
     ]
-    for events in ([first], [first, more[0]], [first, *more]):
+    for events in ([first], [first, more[0]], [first, *more], [pending, first, *more]):
         [folded] = fold_events(events)
         assert kind_of(folded) == "drift"
 
