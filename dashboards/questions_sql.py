@@ -67,7 +67,8 @@ def answer_conflicts(tables: Tables) -> str:
 
 
 def _newest_runs(tables: Tables) -> str:
-    return f"SELECT * {_streamed(tables, 'asked_again')} ORDER BY time DESC LIMIT 1 BY environment, model, metric"
+    source = _streamed(tables, "repeated_questions")
+    return f"SELECT * {source} ORDER BY time DESC LIMIT 1 BY environment, model, metric"
 
 
 def _flips(tables: Tables) -> str:

@@ -119,7 +119,7 @@ class AppRules(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
         description="A problem opens if an app sends nothing for this many seconds of its usual hours, and for twice "
         "its usual pause.",
     )
-    gone_after_s: Duration = Field(
+    stale_after_s: Duration = Field(
         default=86400.0,
         gt=0,
         description="A model, environment or segment is stale after this many seconds without data, if its app still "

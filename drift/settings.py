@@ -198,7 +198,7 @@ class Objective(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
 class RuleSettings(AppRules, extra="forbid", frozen=True, allow_inf_nan=False):
     """When a window is bad and when bad windows are a problem."""
 
-    asked_within_s: Duration = Field(
+    repeats_within_s: Duration = Field(
         default=86400.0, gt=0, description="Flips and inconsistency are computed over the traces of this many seconds."
     )
     disk_limit: Share = Field(default=0.85, description="Largest acceptable used share of a ClickHouse disk.")
@@ -222,7 +222,7 @@ class RuleSettings(AppRules, extra="forbid", frozen=True, allow_inf_nan=False):
 
     apps: dict[str, AppRules] = Field(
         default={},
-        description="Overrides by app, in tables such as [rules.apps.docs-bot]. Not possible there: asked_within_s, "
+        description="Overrides by app, in tables such as [rules.apps.docs-bot]. Not possible there: repeats_within_s, "
         "disk_limit, dead_letters, retention_share, overrides, limits, objectives. The last three name their app.",
     )
 
@@ -345,7 +345,7 @@ class TopicSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
         le=20_000,
         description="Maximum number of randomly sampled questions per app to fit topics on.",
     )
-    least_questions: Count = Field(default=10, ge=5, description="Minimum number of different questions of a topic.")
+    min_questions: Count = Field(default=10, ge=5, description="Minimum number of different questions of a topic.")
     named: bool = Field(
         default=True,
         description="Name topics by words that many of their questions use, if texts are stored in full or masked. "

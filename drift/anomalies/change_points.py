@@ -127,7 +127,7 @@ class ChangePointReporter(AnomalyReporter):
         return stale_series(self.database, onsets, closed, self._stale_after, rule_lifecycle.VERDICT_HORIZON, closed)
 
     def _stale_after(self, app: str) -> timedelta:
-        return timedelta(seconds=self.rules.of(app).gone_after_s)
+        return timedelta(seconds=self.rules.of(app).stale_after_s)
 
     def _significant(
         self, some: Sequence[BatchSnapshot], known: Container[ProblemKey], run_days: float

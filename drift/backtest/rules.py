@@ -323,7 +323,7 @@ class _SeriesSimulation:
 
     def _is_stale(self, last_seen: LastSeenHistory, at: datetime) -> bool:
         simulation = self.simulation
-        after = timedelta(seconds=simulation.settings.of(simulation.series.app).gone_after_s)
+        after = timedelta(seconds=simulation.settings.of(simulation.series.app).stale_after_s)
         return last_seen.is_stale(simulation.series, simulation.reported_until, at, after)
 
     def _pool(self, fingerprint: str, windows: Sequence[Window]) -> list[Window]:

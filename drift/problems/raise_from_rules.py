@@ -173,7 +173,7 @@ class Raiser:
         return stale_series(self.database, told, closed, self._stale_after, VERDICT_HORIZON)
 
     def _stale_after(self, app: str) -> timedelta:
-        return timedelta(seconds=self.settings.of(app).gone_after_s)
+        return timedelta(seconds=self.settings.of(app).stale_after_s)
 
     def _rule(self, series: Series, aspect: str) -> Rule | None:
         metric = self.metrics.get(series.metric)

@@ -79,9 +79,9 @@ class FlipRate(Check):
         return jobs.rates_every_s
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
-        """Observe the perturbed traces of `rules.asked_within_s`; a live run first brings table `flips` up to date."""
+        """Observe the perturbed traces of `rules.repeats_within_s`; a live run first updates table `flips`."""
         since = lookback_start(ctx, now)
-        links = perturbation_links(ctx.database, since, timedelta(seconds=ctx.rules.asked_within_s))
+        links = perturbation_links(ctx.database, since, timedelta(seconds=ctx.rules.repeats_within_s))
         if ctx.term is not None:
             store_pairs(ctx.database, links, ctx.metrics, ctx.rules, since, ctx.term, now)
         for key, counts in _load_counts(ctx.database, links, since).items():
@@ -90,7 +90,7 @@ class FlipRate(Check):
     def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
         """Observe at each end of a base window; earlier pairs count."""
         instants = np.arange(first + ctx.windows.base_s, until + 1, ctx.windows.base_s)
-        sinces = ((instants - ctx.rules.asked_within_s) // _MINUTE * _MINUTE).astype(np.int64)
+        sinces = ((instants - ctx.rules.repeats_within_s) // _MINUTE * _MINUTE).astype(np.int64)
         for key, pairs in sorted(_timed_pairs(ctx, first, until).items()):
             known, compared, flipped = (
                 _count_within(pairs, those, instants, sinces).tolist()
@@ -197,7 +197,7 @@ def _count_within(pairs: Sequence[_TimedRow], those: Flags, moments: Integers, s
 
 def _timed_pairs(ctx: CheckContext, first: int, until: int) -> dict[ProblemKey, list[_TimedRow]]:
     """Read pairs of traces up to then, as they and their scores are stored now."""
-    database, within_s = ctx.database, ctx.rules.asked_within_s
+    database, within_s = ctx.database, ctx.rules.repeats_within_s
     since = lookback_start(ctx, calendar.utc(first))
     links = perturbation_links(database, since, timedelta(seconds=within_s))
     found = [one for one in links if one.time.timestamp() < until]

@@ -56,8 +56,8 @@ def share_attributes(share: Share, limit: float) -> dict[str, Any]:
     return {**bad_share_attributes(share.hits, share.n, limit), "interval": list(wilson(share))}
 
 
-class AskedAgainRow(NamedTuple):
-    """Table `asked_again`."""
+class RepeatedQuestionsRow(NamedTuple):
+    """Table `repeated_questions`."""
 
     app: str
     environment: str
@@ -89,12 +89,12 @@ class RepeatedQuestions(Check):
         """Compare answers to questions of [since, until) of these applications, with their numbers of traces."""
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
-        """Observe the questions of `rules.asked_within_s`; a live run stores the result in table `asked_again`."""
+        """Observe the questions of `rules.repeats_within_s`; a live run stores the result in its table."""
         since = lookback_start(ctx, now)
         found = list(self.compare(ctx, _apps_with_repeats(ctx.database, since, now), since, now))
         if ctx.term is not None:
             at, version = now.replace(second=0, microsecond=0), ctx.term.next_version
-            ctx.database.insert("asked_again", [_row(one, at, version()) for one in found])
+            ctx.database.insert("repeated_questions", [_row(one, at, version()) for one in found])
         yield from (one.observation for one in found)
 
     def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
@@ -107,7 +107,7 @@ class RepeatedQuestions(Check):
 
 def lookback_start(ctx: CheckContext, now: datetime) -> datetime:
     """Return the start of the lookback, a whole minute."""
-    return (now - timedelta(seconds=ctx.rules.asked_within_s)).replace(second=0, microsecond=0)
+    return (now - timedelta(seconds=ctx.rules.repeats_within_s)).replace(second=0, microsecond=0)
 
 
 def _apps_with_repeats(database: Database, since: datetime, until: datetime, min_repeats: int = 1) -> dict[str, int]:
@@ -122,7 +122,7 @@ def _apps_with_repeats(database: Database, since: datetime, until: datetime, min
     return {row["app"]: row["traces"] for row in rows}
 
 
-def _row(one: Consistency, at: datetime, version: int) -> AskedAgainRow:
+def _row(one: Consistency, at: datetime, version: int) -> RepeatedQuestionsRow:
     key, answers = one.observation.key, one.observation.read
     where = (key.app, key.environment, key.model, key.metric)
-    return AskedAgainRow(*where, at, one.share.n, one.share.hits, answers, one.limit, one.pairs, version)
+    return RepeatedQuestionsRow(*where, at, one.share.n, one.share.hits, answers, one.limit, one.pairs, version)

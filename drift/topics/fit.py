@@ -88,7 +88,7 @@ def find_topics(
     questions: TopicQuestions, settings: TopicSettings, before: PreviousTopics, named: bool
 ) -> tuple[Topic, ...]:
     """Find the topics of these questions; retired topics follow them."""
-    least = max(settings.least_questions, len(questions.vectors) // _MAX_TOPICS)
+    least = max(settings.min_questions, len(questions.vectors) // _MAX_TOPICS)
     labels = find_clusters_apart(questions.vectors, least, settings.seed)
     members = [np.flatnonzero(labels == label) for label in range(labels.max(initial=NO_CLUSTER) + 1)]
     members.sort(key=lambda rows: (-len(rows), int(rows[0])))

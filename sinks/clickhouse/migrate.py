@@ -84,7 +84,7 @@ def lifetimes(retention: RetentionSettings) -> dict[str, str]:
         "traces": scores,
         "scores": scores,
         "flips": f"toDateTime(time) + toIntervalDay({retention.traces_days})",
-        "asked_again": f"toDateTime(time) + toIntervalDay({retention.traces_days})",
+        "repeated_questions": f"toDateTime(time) + toIntervalDay({retention.traces_days})",
         "trace_texts": texts,
         "embeddings": embeddings,
         # As long as what they were made of: the middle of a topic tells nearly what its questions do.

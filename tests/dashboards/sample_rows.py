@@ -7,7 +7,7 @@ from typing import Any
 from ragtide.drift.insights.model import InsightRow
 from ragtide.drift.problems.model import EventRow
 from ragtide.drift.robustness.flip_pairs import FlipRow
-from ragtide.drift.robustness.repeated_questions import AnswerPair, AskedAgainRow
+from ragtide.drift.robustness.repeated_questions import AnswerPair, RepeatedQuestionsRow
 from ragtide.drift.windows.histogram import Scale
 from ragtide.drift.windows.window_metrics import WindowRow
 from ragtide.evaluators.registry import load
@@ -107,9 +107,11 @@ def flip(metric: str, number: int, techniques: str, outcome: str, **other: Any) 
     return made._replace(**other)
 
 
-def asked_again(metric: str, minute: int, questions: int, inconsistent: int, **other: Any) -> AskedAgainRow:
+def repeated_questions(
+    metric: str, minute: int, questions: int, inconsistent: int, **other: Any
+) -> RepeatedQuestionsRow:
     """A look of that minute, with a pair of answers."""
-    made = AskedAgainRow(
+    made = RepeatedQuestionsRow(
         app=APP, environment="prod", model="m1", metric=metric, time=NOON + timedelta(minutes=minute),
         questions=questions, inconsistent=inconsistent, answers=3 * questions, allowed=0.1,
         pairs=[AnswerPair("claims", f"odd{minute}", f"other{minute}")], version=1,

@@ -8,7 +8,7 @@ from typing import Any
 from ragtide.dashboards.build import build
 from ragtide.drift.anomalies.expected_levels import TABLE as EXPECTED_LEVELS
 from ragtide.drift.robustness.flip_pairs import FlipRow
-from ragtide.drift.robustness.repeated_questions import AskedAgainRow
+from ragtide.drift.robustness.repeated_questions import RepeatedQuestionsRow
 from ragtide.drift.routes import Route
 from ragtide.drift.settings import Objective, RuleSettings
 from ragtide.evaluators.registry import load
@@ -18,7 +18,7 @@ from ragtide.sinks.rows import EmbeddingRow
 from tests.dashboards.lint import defaults, queries
 from tests.dashboards.macros import Choice, expanded
 from tests.dashboards.sample_details import METRIC, before, confusion, expected_levels, scores, verdicts
-from tests.dashboards.sample_rows import APP, NOON, asked, asked_again, flip, insight, ordinary, problems
+from tests.dashboards.sample_rows import APP, NOON, asked, flip, insight, ordinary, problems, repeated_questions
 from tests.infra.fresh_database import fresh_database
 
 ALL: dict[str, Choice] = {
@@ -79,13 +79,13 @@ def perturbed() -> Iterator[FlipRow]:
     yield flip("answer.good", 201, "typo 0.1", "worse", time=NOON - timedelta(hours=1))
 
 
-def repeated() -> Iterator[AskedAgainRow]:
+def repeated() -> Iterator[RepeatedQuestionsRow]:
     """Two looks at what answers say and one at their scores; and what is of no look of this application and time."""
-    yield asked_again("answers.agreement", 1, 30, 3)
-    yield asked_again("answers.agreement", 5, 40, 8)
-    yield asked_again("groundedness.groundedness", 5, 0, 0, pairs=[])
-    yield asked_again("answers.agreement", 6, 50, 50, app="another")
-    yield asked_again("answers.agreement", -60, 50, 50, model="m2")
+    yield repeated_questions("answers.agreement", 1, 30, 3)
+    yield repeated_questions("answers.agreement", 5, 40, 8)
+    yield repeated_questions("groundedness.groundedness", 5, 0, 0, pairs=[])
+    yield repeated_questions("answers.agreement", 6, 50, 50, app="another")
+    yield repeated_questions("answers.agreement", -60, 50, 50, model="m2")
 
 
 def placed() -> Iterator[EmbeddingRow]:
@@ -109,7 +109,7 @@ def showing(server: EmbeddedClickHouse) -> Iterator[Shown]:
             "insights", [insight(), insight()._replace(insight_id="gone", description="nothing fails", withdrawn=1)]
         )
         database.insert("flips", list(perturbed()))
-        database.insert("asked_again", list(repeated()))
+        database.insert("repeated_questions", list(repeated()))
         database.insert("embeddings", list(placed()))
         database.insert("scores", list(scores()))
         database.insert("verdicts", list(verdicts()))

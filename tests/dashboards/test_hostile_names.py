@@ -21,7 +21,7 @@ from tests.dashboards.lint import defaults, queries, references
 from tests.dashboards.macros import FORMATS, VARIABLE, Choice, expanded, interpolate
 from tests.dashboards.sample_details import METRIC, score, verdict
 from tests.dashboards.sample_details import expected as expected_level
-from tests.dashboards.sample_rows import NOON, REGISTRY, asked, asked_again, event, flip, insight, window
+from tests.dashboards.sample_rows import NOON, REGISTRY, asked, event, flip, insight, repeated_questions, window
 from tests.drift.world import World, score_row, text_row, trace_row
 from tests.infra.fresh_database import fresh_database
 
@@ -85,7 +85,7 @@ def stored(name: str) -> Iterator[tuple[str, Any]]:
         )
     yield "labels", [LabelRow(name, NOON, "rag.labels", 0, 0, 1, name, "", "", "", "up", None, name)]
     yield "flips", [flip("answer.good", 1, "typo", "worse", trace_id=name, original_id=name, **dimensions)]
-    yield "asked_again", [asked_again("answer.good", 1, 4, 2, **dimensions)]
+    yield "repeated_questions", [repeated_questions("answer.good", 1, 4, 2, **dimensions)]
     yield "embeddings", [asked(1, 1, "csv", app=name, environment=name, trace_id=name)]
 
 

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.clickhouse
 WINDOWS = WindowSettings(base_s=600, out_of_orderness_s=0, sizes_s=(3600,))
 JOBS = JobSettings(repeats_every_s=600)
 MINUTE = 60
-REPEATS = RuleSettings(update_every_s=0, flap_s=0, asked_within_s=3600)
+REPEATS = RuleSettings(update_every_s=0, flap_s=0, repeats_within_s=3600)
 
 
 def world_of(server: EmbeddedClickHouse, rules: RuleSettings, name: str) -> Iterator[World]:

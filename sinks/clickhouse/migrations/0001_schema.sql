@@ -783,13 +783,13 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (app, environment)
 COMMENT 'Reference of input drift per application: groups of questions, their usual shares and the detector''s state.';
 
-CREATE TABLE IF NOT EXISTS asked_again
+CREATE TABLE IF NOT EXISTS repeated_questions
 (
     app LowCardinality(String) COMMENT 'Application that answered',
     environment LowCardinality(String) COMMENT 'Deployment environment; empty: the trace named none',
     model LowCardinality(String) COMMENT 'Model that answered, else the one requested; empty: not recorded',
     metric LowCardinality(String) COMMENT 'Metric, as evaluator.metric, or answers.agreement: what the answers state',
-    time DateTime64(3, 'UTC') COMMENT 'When the check ran, UTC, whole minutes; it covers rules.asked_within_s before',
+    time DateTime64(3, 'UTC') COMMENT 'When the check ran, UTC, whole minutes; it covers rules.repeats_within_s before',
     questions UInt64 COMMENT 'Repeated questions with enough answers',
     inconsistent UInt64 COMMENT 'Of those, the ones good on average and bad at least once, or with conflicting answers',
     answers UInt64 COMMENT 'Answers to the repeated questions',

@@ -23,7 +23,7 @@ from tests.drift.anomalies.window_fixture import BASE, DAY, EVALUATORS, START, W
 from tests.infra.fresh_database import fresh_database
 
 HOUR = 3600
-RULES = RuleSettings(update_every_s=0, gone_after_s=HOUR)
+RULES = RuleSettings(update_every_s=0, stale_after_s=HOUR)
 FIRST = START + 2 * DAY + 2 * HOUR
 SWITCH = FIRST + HOUR
 LATER = SWITCH + HOUR

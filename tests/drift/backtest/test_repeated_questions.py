@@ -22,7 +22,7 @@ from tests.infra.fresh_database import fresh_database
 
 pytestmark = pytest.mark.clickhouse
 ALL = {QUALITY.id: QUALITY}
-RULES = RuleSettings(update_every_s=0, flap_s=0, asked_within_s=3600)
+RULES = RuleSettings(update_every_s=0, flap_s=0, repeats_within_s=3600)
 JOBS = JobSettings(repeats_every_s=600)
 OVER = 100  # minutes
 

@@ -24,7 +24,7 @@ MINUTES = 13
 ALL = {one.id: one for one in (QUALITY, CHECKED, LEAK, SPEED, RATED)}
 RULES = RuleSettings(
     min_sample=10, k=2, m=3, resolve_after=2, any_resolve_after_s=180, flap_s=120, update_every_s=300,
-    apps={"replaced": AppRules(gone_after_s=240)},
+    apps={"replaced": AppRules(stale_after_s=240)},
 )  # fmt: skip
 SHOP = [0.9, 0.4, 0.4, 0.9, 0.9, 0.4, 0.4, 0.9, 0.9, 0.9, 0.4, 0.4, 0.3]  # the mean of each minute
 

@@ -15,7 +15,7 @@ HOUR, DAY = 3600, 86400
 
 def test_a_model_that_another_took_the_place_of_has_no_problem(database: Database) -> None:
     start = (datetime.now(UTC) - timedelta(days=20)).replace(minute=0, second=0, microsecond=0)
-    own = {"shop": AppRules(gone_after_s=6 * HOUR)}
+    own = {"shop": AppRules(stale_after_s=6 * HOUR)}
     rules = RuleSettings(min_sample=10, k=2, m=3, resolve_after=2, missing_after_s=None, apps=own)
     world = World(database, rules=rules, start=start)
 

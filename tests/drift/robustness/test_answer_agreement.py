@@ -57,7 +57,8 @@ def check(world: World, ahead: timedelta = timedelta(), rules: RuleSettings = RU
 def newest_row(world: World, metric: str) -> dict[str, Any]:
     """As the dashboard has it."""
     row: dict[str, Any] = world.database.rows(
-        "SELECT * FROM asked_again FINAL WHERE metric = {metric:String} ORDER BY time DESC LIMIT 1", {"metric": metric}
+        "SELECT * FROM repeated_questions FINAL WHERE metric = {metric:String} ORDER BY time DESC LIMIT 1",
+        {"metric": metric},
     )[0]
     return row
 
