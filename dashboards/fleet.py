@@ -102,7 +102,7 @@ def _health(queries: Fleet) -> statetimeline.Panel:
 
 def _by_owner(queries: Fleet) -> table.Panel:
     says = "Open problems without their symptoms, by owner, as the routes of the settings name them. Not taken: "
-    says += "neither acknowledged nor muted. No data: no problem is open."
+    says += "not acknowledged, muted or silenced. No data: no problem is open."
     panel = rows("Open problems by owner", says, queries.by_owner(), 10, {"oldest": "dateTimeFromNow"}, 9)
     for severity, colour in SEVERITIES.items():
         panel = shade_cells(panel, severity, (None, "text"), (1, colour))

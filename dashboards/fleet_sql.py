@@ -206,7 +206,8 @@ class Fleet:
             f"SELECT {owner_sql(self.routes, 'app', 'metric', 'type')} AS owner, "
             "countIf(severity = 'critical') AS critical, "
             "countIf(severity = 'warning') AS warning, countIf(severity = 'info') AS info, "
-            "countIf(acked_by = '' AND muted_by = '') AS `not taken`, uniqExact(app) AS applications, "
+            f"countIf(acked_by = '' AND muted_by = '' AND NOT {self.tables.is_silenced()}) AS `not taken`, "
+            "uniqExact(app) AS applications, "
             f"min(opened_at) AS oldest FROM {self.tables.name('problems')} WHERE {OPEN} AND {IS_PARENT} GROUP BY owner "
             "ORDER BY critical DESC, warning DESC, info DESC, owner LIMIT 100"
         )

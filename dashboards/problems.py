@@ -125,7 +125,7 @@ def _overview(ask: ProblemQueries) -> Iterator[stat.Panel | table.Panel | statet
         says += "others. 0 if there is none."
         panel = number(f"Open, {severity}", says, ask.open_of(severity), "short")
         yield panel.thresholds(steps((None, "green"), (1, _COLOURS[severity])))
-    says = "Open problems, without symptoms of others, that nobody has acknowledged, accepted or muted. "
+    says = "Open problems, without symptoms of others, that nobody has acknowledged, accepted, muted or silenced. "
     says += "0: none is open."
     yield number("Unattended", says, ask.unattended(), "short").thresholds(steps((None, "green"), (1, "orange")))
     says = "Median time from the first bad trace to the opened problem, of those that opened in the time range. "

@@ -57,10 +57,11 @@ class ProblemQueries:
         )
 
     def unattended(self) -> str:
-        """Return the number of open problems, without symptoms, that nobody has acknowledged, accepted or muted."""
+        """Return the number of open problems, without symptoms, that nobody acknowledged, accepted or muted."""
         return (
             f"SELECT count() AS problems FROM {self._name('problems')} WHERE acked_by = '' AND accepted_by = '' "
-            f"AND NOT ({_muted()}) AND {_open_at_the_end()} AND {_MATCHES} AND {self.tables.is_parent(_APP)}"
+            f"AND NOT ({_muted()}) AND NOT {self.tables.is_silenced()} "
+            f"AND {_open_at_the_end()} AND {_MATCHES} AND {self.tables.is_parent(_APP)}"
         )
 
     def median_s(self, which: str) -> str:
@@ -76,7 +77,8 @@ class ProblemQueries:
             f"{_SEGMENT}, arrayStringConcat(standards, ', ') AS standards, problem_id, "
             "parent_id AS `symptom of`, episode "
             f"FROM (SELECT * FROM {self._name('problems')} WHERE {_MATCHES} AND "
-            f"{in_variable('state')} AND {_IN_RANGE}) "
+            f"{in_variable('state')} AND {_IN_RANGE}) AS listed "
+            f"LEFT JOIN ({self.tables.silenced_by()}) AS silences ON problem_id = silenced_id "
             f"ORDER BY indexOf(['open', 'pending', 'resolved'], state), {_SEVERITY} DESC, "
             f"first_seen_at DESC LIMIT {_MOST}"
         )
@@ -141,6 +143,8 @@ class ProblemQueries:
             "accepted by": "accepted_by",
             "muted by": "muted_by",
             "muted until (UTC)": moment("muted_until"),
+            "silenced in Alertmanager by": f"if(state = 'open', (SELECT any(silenced_by) FROM "
+            f"({self.tables.silenced_by()}) WHERE silenced_id = one.1), '')",
         }
         return self._pairs(facts)
 
@@ -346,5 +350,6 @@ def _handled() -> str:
         "if(acked_by = '', '', concat('acknowledged by ', acked_by))",
         "if(accepted_by = '', '', concat('accepted by ', accepted_by))",
         f"if({_muted()}, concat('muted by ', muted_by, {until}), '')",
+        "if(state = 'open' AND silenced_by != '', concat('silenced by ', silenced_by), '')",
     ]
     return f"arrayStringConcat(arrayFilter(s -> s != '', [{', '.join(said)}]), ', ')"

@@ -56,6 +56,22 @@ class Tables:
         """Condition of problems that no other one of the same application explains; for rows of view `problems`."""
         return f"(parent_id, app) NOT IN (SELECT problem_id, app FROM {self.name('problem_events')})"
 
+    def is_silenced(self) -> str:
+        """Condition of problems whose alerts a silence of Alertmanager holds back now."""
+        return f"problem_id IN (SELECT problem_id FROM {self._silences()})"
+
+    def silenced_by(self) -> str:
+        """SELECT of who silenced each problem in Alertmanager, until when: the silence that ends last."""
+        until = "formatDateTime(max(ends_at), '%Y-%m-%d %H:%i')"
+        who = "if(argMax(created_by, ends_at) = '', 'unknown', argMax(created_by, ends_at))"
+        return (
+            f"SELECT problem_id AS silenced_id, concat({who}, ' until ', {until}) AS silenced_by "
+            f"FROM {self._silences()} GROUP BY problem_id"
+        )
+
+    def _silences(self) -> str:
+        return f"{self.name('alert_silences')} FINAL WHERE ends_at > now64(3)"
+
     def windows(self, metrics: Iterable[str], segment: str = "") -> str:
         """FROM and WHERE: windows of the chosen application, of the size that suits the range, cut by that segment."""
         return self.sized(among(metrics), segment=f"segment = {text(segment)}")

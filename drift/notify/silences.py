@@ -14,7 +14,7 @@ from ragtide.sinks.clickhouse.database import Database
 _LONGEST_COMMENT = 500  # characters
 
 
-class _SilenceRow(NamedTuple):
+class SilenceRow(NamedTuple):
     """Table `alert_silences`."""
 
     url: str
@@ -66,9 +66,9 @@ class SilenceLog:
         self._database.insert("alert_silences", [*changed, *gone])
         self._known = current
 
-    def _row(self, one: _Known, term: Term, *, is_deleted: bool = False) -> _SilenceRow:
+    def _row(self, one: _Known, term: Term, *, is_deleted: bool = False) -> SilenceRow:
         found = one.silence
-        return _SilenceRow(
+        return SilenceRow(
             url=self._url,
             problem_id=one.problem_id,
             silence_id=found.silence_id,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from ragtide.dashboards.build import build
 from ragtide.dashboards.fleet_sql import Fleet
 from ragtide.dashboards.sql import Tables
+from ragtide.drift.notify.silences import SilenceRow
 from ragtide.drift.problems.group_store import GroupRow
 from ragtide.drift.problems.model import EventRow
 from ragtide.evaluators.registry import load
@@ -155,6 +156,29 @@ def test_symptoms_are_counted_with_their_parent_or_where_it_is_not_shown(clickho
         assert (owners["warning"], warnings["problems"]) == (1, 1)
         rows = database.rows(expanded(fleet.applications(), NOON, END, 60, chosen))
         assert {row["app"]: row["warning"] for row in rows} == {"another": 1, APP: 1}
+
+
+def test_who_silenced_a_problem_in_alertmanager_is_shown_until_the_silence_ends(
+    clickhouse_server: EmbeddedClickHouse,
+) -> None:
+    now = datetime.now(UTC)
+    with fresh_database(clickhouse_server) as database:
+        database.insert("problem_events", [event(one, one, "opened", 1, at(0)) for one in ("over", "silenced")])
+        kim = SilenceRow("http://am", "silenced", "s1", "kim", "known", at(0), now + timedelta(hours=1), 0, 1)
+        ended = kim._replace(problem_id="over", silence_id="s2", ends_at=now - timedelta(minutes=1))
+        lifted = kim._replace(problem_id="over", silence_id="s3", is_deleted=1)
+        database.insert("alert_silences", [kim, ended, lifted])
+        shown = Shown(database)
+        handled = {row["problem_id"]: row["handled"] for row in shown.rows("table Problems A")}
+        until = f"kim until {now + timedelta(hours=1):%Y-%m-%d %H:%M}"
+        assert handled == {"over": "", "silenced": f"silenced by {until}"}
+        assert shown.value("stat Unattended A") == 1
+        facts = {row["name"]: row["value"] for row in shown.rows("table Facts A", problem="silenced")}
+        assert facts["silenced in Alertmanager by"] == until
+        chosen: dict[str, Choice] = {"run": "live", "environment": ["$__all"]}
+        sql = Fleet(Tables(database.name), (), {}).by_owner()
+        [owner] = database.rows(expanded(sql, NOON, END, 60, chosen))
+        assert (owner["warning"], owner["not taken"]) == (2, 1)
 
 
 def test_problems_are_listed_by_state_and_severity_and_filtered(shown: Shown) -> None:
