@@ -37,16 +37,20 @@ from tests.infra.alertmanager import Receiver, config_for, running
 
 RUNS = 5
 LARGEST_SHARE = 0.1  # of a core
+_APART_S = 700  # between two problems of an application
 
 
 def plant(database: Database, problems: int, apps: int) -> None:
-    """Problems that opened an hour ago and were updated since, spread over applications."""
-    for event, ago_s in (("opened", 3600), ("updated", 120)):
+    """Problems that opened an hour ago and earlier and were updated since, spread over applications.
+
+    Any may explain another one, but no two of an application began together.
+    """
+    for event, ago_s in (("opened", f"3600 + intDiv(number, {apps}) * {_APART_S}"), ("updated", "120")):
         database.command(
             "INSERT INTO problem_events (problem_id, event_id, event, episode, at, app, environment, model, aspect, "
             "metric, kind, type, severity, description, attributes, examples, actions, recorded_at) SELECT "
             f"lower(hex(sipHash64(number))), '{event}', '{event}', 1, now64(3) - toIntervalSecond({ago_s}) AS opened, "
-            f"concat('app-', toString(number % {apps})), 'prod', 'm1', 'inputs', "
+            f"concat('app-', toString(number % {apps})), 'prod', 'm1', 'level', "
             "concat('quality.m', toString(number)), 'threshold', 'accuracy', 'warning', "
             "repeat('It fell from 0.9 to 0.2 on 40 traces. ', 5), "
             '\'{"value": 0.2, "baseline": 0.9, "threshold": 0.7, "sample_size": 400}\', '

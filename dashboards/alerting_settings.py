@@ -38,7 +38,7 @@ Text = Annotated[str, Field(min_length=1)]
 class _Common(BaseModel, extra="forbid", frozen=True):
     """Settings of every contact point."""
 
-    resolved: bool = Field(default=True, description="Also notify when alerts end.")
+    resolved: bool = Field(default=True, description="Also notify when alerts resolve.")
 
 
 class WebhookContact(_Common, frozen=True):
@@ -153,7 +153,9 @@ class MuteInterval(BaseModel, extra="forbid", frozen=True):
     Values become those that Grafana stores: lower-case weekdays, numbers of months, no range of one.
     """
 
-    times: tuple[str, ...] = Field(default=(), description="Times of day, e.g. 00:00-07:00. The last one is 24:00.")
+    times: tuple[str, ...] = Field(
+        default=(), description="Times of day, e.g. 00:00-07:00. An end may be 24:00. A night needs two ranges."
+    )
     weekdays: tuple[Text, ...] = Field(default=(), description="Days, e.g. saturday or monday:friday.")
     days_of_month: tuple[Text, ...] = Field(default=(), description="Days of the month, e.g. 1 or -3:-1.")
     months: tuple[Text, ...] = Field(default=(), description="Months, e.g. december or 7:8.")
@@ -216,7 +218,7 @@ class GrafanaAlertingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_
     )
     burn_rates: bool = Field(
         default=True,
-        description="Compute burn rates of rules.objectives in Grafana, also while the jobs are away. If false, "
+        description="Compute burn rates of rules.objectives in Grafana, also while `ragtide jobs` is down. If false, "
         "problems of kind slo_burn become alerts instead.",
     )
     leave_out: tuple[HealthRule, ...] = Field(
@@ -258,7 +260,8 @@ class GrafanaAlertingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_
     )
     fault_contact_point: str = Field(
         default="",
-        description="Contact point of rules that fail (DatasourceError, DatasourceNoData). If empty, contact_point.",
+        description="Contact point of alerts DatasourceError and DatasourceNoData: Grafana could not evaluate a rule. "
+        "If empty, contact_point.",
     )
     routes: tuple[AlertRoute, ...] = Field(
         default=(),
@@ -272,7 +275,9 @@ class GrafanaAlertingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_
         "days_of_month, months, years and location.",
     )
     group_by: tuple[Text, ...] = Field(
-        default=("app", "environment", "type"), min_length=1, description="Labels whose alerts share one message."
+        default=("app", "environment", "type"),
+        min_length=1,
+        description="Alerts with equal values of these labels share one message.",
     )
     group_wait_s: Seconds = Field(default=30, description="Seconds from the first alert of a group to its message.")
     group_interval_s: Seconds = Field(default=300, description="Seconds between two messages of a group that changed.")

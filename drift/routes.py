@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
+
+from ragtide.sinks.alertmanager_settings import RESERVED_LABELS
 
 _PLAIN = re.compile(r"[A-Za-z0-9_]|[^\x00-\x7f]")
 _Label = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=64)]
@@ -27,6 +29,13 @@ class Route(BaseModel, extra="forbid", frozen=True):
         description="Team or person, e.g. search-team.",
     )
     labels: Mapping[_Label, str] = Field(default={}, description="More labels for alerts, e.g. channel = '#search'.")
+
+    @field_validator("labels")
+    @classmethod
+    def _check_labels(cls, labels: Mapping[str, str]) -> Mapping[str, str]:
+        if taken := [name for name in labels if name in RESERVED_LABELS]:
+            raise ValueError(f"{', '.join(taken)}: alerts have labels of this name already; choose another")
+        return labels
 
     def matches(self, app: str, metric: str, type_: str) -> bool:
         """Tell whether the whole of each name matches its pattern."""

@@ -38,6 +38,12 @@ class Busy(Transient):
         self.is_sent = is_sent
 
 
+class Untrusted(ConfigError):
+    """No TLS connection was made, so nothing was sent."""
+
+    is_sent = False
+
+
 class PostableAlert(msgspec.Struct, frozen=True, rename="camel"):
     """An alert as the API takes it. Resolved once `ends_at` is past."""
 
@@ -102,7 +108,7 @@ class _Answer:
 
 
 class AlertmanagerGateway:
-    """One Alertmanager over HTTP. Every call raises `Busy`, `ConfigError` or `Refused`, nothing else.
+    """One Alertmanager over HTTP. Every call raises `Busy`, `ConfigError` (`Untrusted`) or `Refused`, nothing else.
 
     Not for use by several threads at once: make one for each.
     """
@@ -178,13 +184,14 @@ class AlertmanagerGateway:
                 self._raise_for(response, content, where)
                 return _Answer(content, _date(response))
         except requests.exceptions.SSLError as error:
-            raise ConfigError(
+            raise Untrusted(
                 f"{self.name}: no trusted TLS connection: {_reason(error)}. Set alertmanager.ca_file to the authority "
                 "that signed its certificate, and alertmanager.cert_file if it asks for one"
             ) from error
         except requests.exceptions.Timeout as error:
             raise Busy(
-                f"{self.name} did not answer {where} within {self._timeout_s:g} s; will be tried again"
+                f"{self.name} did not answer {where} within {self._timeout_s:g} s; will be tried again",
+                is_sent=not isinstance(error, requests.exceptions.ConnectTimeout),
             ) from error
         except requests.exceptions.ConnectionError as error:
             raise Busy(
@@ -211,7 +218,7 @@ class AlertmanagerGateway:
             raise ConfigError(f"{what}. Correct alertmanager.user and password, or alertmanager.bearer_token")
         if status in (404, 405):
             raise ConfigError(f"{what}. Is it an Alertmanager, and is its path prefix in alertmanager.urls?")
-        raise Refused(what)
+        raise ConfigError(f"{what}. Alertmanager has no such answer: check alertmanager.urls and what lies between")
 
 
 class _Authorization(requests.auth.AuthBase):

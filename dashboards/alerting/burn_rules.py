@@ -170,12 +170,12 @@ def _records(_objective: Objective, length: int) -> str:
 def _title(name: str) -> str:
     """Write a template of at most 80 characters up to 99999 times the rate; names are cut to what is left for them."""
     shown = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
-    rest = len(" (): objective  burns 99999.9x too fast") + _LONGEST_ENVIRONMENT
+    rest = len(" (): objective  burn rate 99999.9") + _LONGEST_ENVIRONMENT
     where = (
         f'{{{{ printf "%.{_LONGEST_TITLE - rest - len(shown)}s" $labels.app }}}}'
         f'{{{{ with $labels.environment }}}} ({{{{ printf "%.{_LONGEST_ENVIRONMENT}s" . }}}}){{{{ end }}}}'
     )
-    return f'{where}: objective {shown} burns {{{{ printf "%.1f" $values.A.Value }}}}x too fast'
+    return f'{where}: objective {shown} burn rate {{{{ printf "%.1f" $values.A.Value }}}}'
 
 
 def _length(seconds: int) -> str:

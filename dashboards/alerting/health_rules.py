@@ -61,7 +61,7 @@ class HealthRules:
             labels=_CRITICAL,
             annotations=self._texts(
                 "No ragtide jobs process does its work: windows are not closed and no problem is found.",
-                f"The job watch succeeded last more than {self.silent_after_s:g} s ago, or ClickHouse cannot be asked. "
+                f"Job `watch` last succeeded more than {self.silent_after_s:g} s ago, or ClickHouse cannot be asked. "
                 "/ready of the jobs processes and their logs say why.",
             ),
             no_data="Alerting",
@@ -72,7 +72,7 @@ class HealthRules:
         waits = "if(count() = 0, 0, toFloat64(dateDiff('second', min(written_at), now64(3))))"
         return Rule(
             name="outbox-waits",
-            title="Problems of ragtide are not announced",
+            title="Notifications of ragtide wait to be sent",
             sql=f"SELECT {waits} AS waits_s FROM {self.tables.name('outbox')} FINAL WHERE state = 'pending'",
             limit=self.settings.outbox_s,
             labels=_WARNING,
@@ -180,7 +180,7 @@ class HealthRules:
     def _disk_full(self) -> Rule:
         return Rule(
             name="disk-full",
-            title="The disk of ragtide is full",
+            title="The disk of ClickHouse is nearly full",
             sql=f"SELECT toFloat64(used) AS used FROM ({self.queries.disk()})",
             limit=self.rules.disk_limit,
             labels=_CRITICAL,

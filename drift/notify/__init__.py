@@ -8,6 +8,7 @@ messages: `AlertmanagerJob` posts every open problem again and again.
 from ragtide.drift.notify.alert import ALERT_PREFIX, LONGEST_LABEL, AlertContext, alert_of, alertname, label_value
 from ragtide.drift.notify.alert_previews import (
     alertmanager_name,
+    alerts_failure,
     load_refused_alerts,
     preview_alerts,
     send_sample_alert,
@@ -44,6 +45,7 @@ __all__ = [
     "alert_of",
     "alertmanager_name",
     "alertname",
+    "alerts_failure",
     "known_targets",
     "label_value",
     "load_refused_alerts",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
 
+from ragtide.drift.job_history import load_runs
 from ragtide.drift.notify.alert import AlertContext, alert_of
 from ragtide.drift.notify.alertmanager_target import postable
 from ragtide.drift.notify.messages import silenced
@@ -17,6 +18,7 @@ from ragtide.sinks.alertmanager import AlertmanagerGateway
 from ragtide.sinks.alertmanager_settings import AlertmanagerSettings
 from ragtide.sinks.clickhouse.database import Database
 
+_RECENT = timedelta(hours=1)  # job `alerts` runs every few seconds
 _SAMPLE_LASTS = timedelta(minutes=2)  # longer than the usual group_wait: an alert that ends before notifies nobody
 
 
@@ -54,11 +56,18 @@ def send_sample_alert(url: str, settings: AlertmanagerSettings, context: AlertCo
     return Answer(name, True, f"200; the alert ends in {_SAMPLE_LASTS.total_seconds():.0f} s")
 
 
+def alerts_failure(database: Database, now: datetime) -> str:
+    """Return why alerts wait: the reason if the newest run of job `alerts` failed, else empty."""
+    runs = load_runs(database, now - _RECENT, "alerts", most=1)
+    return runs[0].failed if runs else ""
+
+
 def load_refused_alerts(database: Database) -> list[Unsent]:
-    """Load the alerts that an Alertmanager refused, by Alertmanager, the oldest first."""
+    """Load the alerts of open problems that an Alertmanager refused, by Alertmanager, the oldest first."""
     rows = database.rows(
         "SELECT fingerprint, url, problem_id, started_at, updated_at, why FROM alerts_posted FINAL "
-        "WHERE state = 'refused' ORDER BY url, updated_at, fingerprint"
+        "WHERE state = 'refused' AND problem_id IN (SELECT problem_id FROM problems WHERE state = 'open') "
+        "ORDER BY url, updated_at, fingerprint"
     )
     return [
         Unsent(

@@ -16,11 +16,11 @@ _NAMED_SYMPTOMS = 3
 
 # Kinds whose value is a share of records: what is said of them. {metric} is the metric, {evaluator} its evaluator.
 _SHARES: Mapping[str, str] = {
-    "failure_rate": "{metric} fails",
-    "early_change": "{metric} is high",
-    "slo_burn": "{metric} misses its objective",
-    "evaluator_error": "{evaluator} errors",
-    "coverage": "{evaluator} has no score",
+    "failure_rate": "{metric} failed",
+    "early_change": "{metric} high",
+    "slo_burn": "{metric} outside its objective",
+    "evaluator_error": "{evaluator} evaluator errors",
+    "coverage": "traces without {evaluator}",
     "finding": "{evaluator} finding",
     "flip": "{metric} flips",
     "inconsistency": "answers disagree",
@@ -48,9 +48,10 @@ def title_of(problem: Problem, kind: str) -> str:
 
 
 def summarize(problem: Problem) -> str:
-    """Say what the problem has in common with its group: the same for all of `group_key`."""
-    where = scope_label(one_line(problem.app), one_line(problem.environment), one_line(problem.model))
-    return cut(f"{problem.type.replace('_', ' ').capitalize()} problems of {where or 'the system'}", 2 * LONGEST_TITLE)
+    """Say what the problem has in common with its group: the same for one application, environment and type."""
+    where = scope_label(one_line(problem.app), one_line(problem.environment), "")
+    of = f"in {where}" if where else "of ragtide itself"
+    return cut(f"{problem.type.replace('_', ' ').capitalize()} problems {of}", 2 * LONGEST_TITLE)
 
 
 def describe(problem: Problem, symptoms: Sequence[Problem] = ()) -> str:
@@ -64,8 +65,8 @@ def describe(problem: Problem, symptoms: Sequence[Problem] = ()) -> str:
     if symptoms:
         named = list(dict.fromkeys(_subject(one, next(iter(one.kinds), "")) for one in symptoms))
         more = ", ..." if len(named) > _NAMED_SYMPTOMS else ""
-        count = f"{len(symptoms)} symptom{'' if len(symptoms) == 1 else 's'}"
-        lines.append(f"With it: {count} ({', '.join(named[:_NAMED_SYMPTOMS])}{more}).")
+        count = f"{len(symptoms)} other problem{'' if len(symptoms) == 1 else 's'}"
+        lines.append(f"It explains {count}: {', '.join(named[:_NAMED_SYMPTOMS])}{more}.")
     actions = problem.actions[:_ACTIONS]
     lines += [f"To do: {actions[0]}"] if len(actions) == 1 else []
     lines += ["To do:", *(f"{place}. {one}" for place, one in enumerate(actions, 1))] if len(actions) > 1 else []
@@ -105,7 +106,7 @@ def _subject(problem: Problem, kind: str) -> str:
         return _SUBJECTS.get(kind, problem.type.replace("_", " "))
     said = _SHARES[kind].format(metric=metric, evaluator=evaluator) if kind in _SHARES else metric
     if kind not in _SHARES and _is_share(problem, kind):
-        said = f"{metric} fails"
+        said = f"{metric} failed"
     value = one_line(problem.segment_value)
     return f"{said} ({value})" if value else said
 

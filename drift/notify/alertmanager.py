@@ -13,6 +13,7 @@ from ragtide.drift.leadership import Term
 from ragtide.drift.notify.alert import AlertContext
 from ragtide.drift.notify.alertmanager_target import AlertmanagerTarget, Holding, PostResult
 from ragtide.drift.notify.open_problems import OpenProblems, WantedAlerts
+from ragtide.drift.notify.silences import end_silences_of_others
 from ragtide.evaluators.errors import ConfigError, RagtideError, Transient
 from ragtide.sinks.alertmanager import AlertmanagerGateway, Busy
 from ragtide.sinks.alertmanager_settings import AlertmanagerSettings
@@ -45,7 +46,9 @@ class AlertmanagerJob:
         delays: Callable[[], Iterator[float]],
     ) -> None:
         self._problems = OpenProblems(database, context)
-        self._wait_s = settings.every_s
+        self._wait_s = settings.every_s / 2  # one that hangs must not hold back the next look at problems
+        self._database = database
+        self._term: Term | None = None
         self._measure = measure
         self._delays = delays
         self._lanes = [
@@ -60,10 +63,14 @@ class AlertmanagerJob:
     def run(self, term: Term, now: datetime) -> PostResult:
         """Post what is due everywhere. `now` is the server's time.
 
-        An Alertmanager that takes longer than the interval goes on in its thread, and the next run collects its result.
+        An Alertmanager that takes longer than half the interval goes on in its thread, and a later run collects its
+        result.
         Raises `Transient` or `ConfigError` after all were tried, if one is down, refuses the credentials, or pauses.
         """
         wanted = self._problems.look(now)
+        if self._term is not term:
+            end_silences_of_others(self._database, [lane.target.url for lane in self._lanes], term, now)
+            self._term = term
         late = [self._submit(lane, wanted, term, now) for lane in self._lanes]
         wait([lane.running for lane in self._lanes if lane.running is not None], self._wait_s)
         found = [*late, *(self._collect(lane, now) for lane in self._lanes)]

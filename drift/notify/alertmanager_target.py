@@ -15,7 +15,7 @@ from ragtide.drift.notify.posted_alerts import PostedAlert, load_posted, store_p
 from ragtide.drift.notify.silences import SilenceLog
 from ragtide.drift.problems import Problem
 from ragtide.evaluators.errors import RagtideError, Refused
-from ragtide.sinks.alertmanager import AlertmanagerGateway, Busy, PostableAlert
+from ragtide.sinks.alertmanager import AlertmanagerGateway, Busy, PostableAlert, Untrusted
 from ragtide.sinks.alertmanager_settings import AlertmanagerSettings
 from ragtide.sinks.clickhouse.database import Database
 
@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 _BATCH = 500  # alerts of one request: about half a megabyte
 _LIFETIME = 3  # an alert ends by itself after so many intervals without a post
 _MAX_REFUSED = 20  # of one round; if more are refused, not their content is at fault
-_REFUSED_FOR = timedelta(hours=1)  # then it is posted again, even if its content is the same
+_REFUSED_FOR = timedelta(minutes=5)  # then it is posted again, even if its content is the same
+_STORED_EVERY = timedelta(days=1)  # rows of alerts that fire are renewed: they are kept for `retention.outbox_days`
 _SILENCES_EVERY = timedelta(seconds=15)
 _ENDS_FOR = timedelta(hours=1)  # an end is posted again within so long, if Alertmanager was started anew
 _TICK = timedelta(seconds=1)  # the clock in Alertmanager's answers has whole seconds
@@ -66,6 +67,7 @@ class _Held:
 
     posted: PostedAlert
     posted_at: datetime | None = None
+    stored_at: datetime | None = None
     may_be_known: bool = True
 
 
@@ -158,7 +160,7 @@ class AlertmanagerTarget:
         new = [alert for fingerprint, alert in firing.items() if self._begins(fingerprint, alert, now)]
         store_posted(self._database, self.url, map(PostedAlert, new), term)
         for alert in new:
-            self._held[alert.fingerprint] = _Held(PostedAlert(alert), may_be_known=False)
+            self._held[alert.fingerprint] = _Held(PostedAlert(alert), stored_at=now, may_be_known=False)
             self._refused.pop(alert.fingerprint, None)
             self._ended.pop(alert.fingerprint, None)
         over = [held for fingerprint, held in self._held.items() if fingerprint not in firing]
@@ -217,12 +219,14 @@ class AlertmanagerTarget:
             one.may_be_known = True
         try:
             clock = self._gateway.post([postable(one.posted, until) for one in batch])
-        except Busy as error:
+        except (Busy, Untrusted) as error:
             if not error.is_sent:
                 for one, was_known in zip(batch, known, strict=True):
                     one.may_be_known = was_known
             raise
         except Refused as error:
+            if len(batch) == 1 and batch[0].posted_at is not None:
+                raise Busy(f"{error}, and had accepted the same alert before; will be tried again") from error
             if len(batch) == 1:
                 return self._refuse(batch[0], str(error), term, now)
             half = len(batch) // 2
@@ -241,6 +245,10 @@ class AlertmanagerTarget:
         self._store_ended(over, clock or now, term)
         fires = [one for one in batch if one.posted.ended_at is None]
         begun = sum(one.posted_at is None for one in fires)
+        aged = [one for one in fires if one.stored_at is None or now - one.stored_at >= _STORED_EVERY]
+        store_posted(self._database, self.url, [one.posted for one in aged], term)
+        for one in aged:
+            one.stored_at = now
         for one in fires:
             one.posted_at = now
         return PostResult(reposted=len(fires) - begun, begun=begun, ended=len(over))

@@ -6,7 +6,6 @@ Only problems with new events are read again: of 10,000 open ones a few dozen ch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from time import thread_time
 
 from ragtide.drift.notify.alert import Alert, AlertContext, alert_of
 from ragtide.drift.problems import (
@@ -24,8 +23,6 @@ from ragtide.sinks.clickhouse.database import Database
 _KNOWN_FOR = LONGEST_EXPECTED  # after its end: symptoms outlast their parent, and its alert ends with its last words
 _OVERLAP = timedelta(minutes=1)  # an insert may be seen after one that is younger
 _REGROUP_EVERY = timedelta(minutes=5)  # a symptom that outlasts its parent stands alone after a while
-_COSTLY_S = 0.5  # of the processor, to group problems; thousands in one application take that long
-_REST = 5  # times as long as that took, until they are grouped again
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,6 @@ class OpenProblems:
         self._recent: dict[str, tuple[datetime, int]] = {}  # newest event and number of events, of the last minute
         self._groups = Groups({}, {})
         self._regroup_at: datetime | None = None
-        self._rest_until: datetime | None = None
         self._is_regrouping_due = True
         self._wanted = WantedAlerts()
 
@@ -61,10 +57,9 @@ class OpenProblems:
         """Return what should fire at `now`, the server's time. Raises `Transient` if the database is down."""
         changed = self._read(now)
         self._is_regrouping_due |= self._regroup_at is None or now >= self._regroup_at
-        rests = self._rest_until is not None and now < self._rest_until
-        if self._is_regrouping_due and not rests:
+        if self._is_regrouping_due:
             self._regroup(now)
-        elif not changed or self._is_regrouping_due:
+        elif not changed:
             return self._wanted
         self._wanted = self._decide(now)
         return self._wanted
@@ -120,15 +115,12 @@ class OpenProblems:
         }
 
     def _regroup(self, now: datetime) -> None:
-        began_s = thread_time()
         for problem_id, one in list(self._problems.items()):
             if one.resolved_at is not None and one.resolved_at < now - _KNOWN_FOR:
                 del self._problems[problem_id]
         self._groups = group(list(self._problems.values()), now)
         ends = [one.muted_until for one in self._problems.values() if one.muted_until and one.is_muted(now)]
         self._regroup_at = min([now + _REGROUP_EVERY, *ends])
-        took_s = thread_time() - began_s
-        self._rest_until = now + timedelta(seconds=_REST * took_s) if took_s > _COSTLY_S else None
         self._is_regrouping_due = False
 
     def _decide(self, now: datetime) -> WantedAlerts:

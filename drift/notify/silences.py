@@ -1,6 +1,6 @@
 """Read silences of Alertmanager that match alerts of problems back into table `alert_silences`."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from ragtide.sinks.alertmanager import Matcher, Silence
 from ragtide.sinks.clickhouse.database import Database
 
 _LONGEST_COMMENT = 500  # characters
+_STORED = ", ".join(("problem_id", *ProblemSilence.__dataclass_fields__))
 
 
 class SilenceRow(NamedTuple):
@@ -43,9 +44,8 @@ class SilenceLog:
 
     def load(self, now: datetime) -> None:
         """Read what earlier leaders stored."""
-        fields = ", ".join(ProblemSilence.__dataclass_fields__)
         rows = self._database.rows(
-            f"SELECT problem_id, {fields} FROM alert_silences FINAL "
+            f"SELECT {_STORED} FROM alert_silences FINAL "
             "WHERE url = {url:String} AND ends_at > {now:DateTime64(3, 'UTC')}",
             {"url": self._url, "now": now},
         )
@@ -79,6 +79,17 @@ class SilenceLog:
             is_deleted=int(is_deleted),
             version=term.next_version(),
         )
+
+
+def end_silences_of_others(database: Database, urls: Collection[str], term: Term, now: datetime) -> None:
+    """Take back the silences of Alertmanagers that are not among these: nobody reads their ends any more."""
+    rows = database.rows(
+        f"SELECT url, {_STORED} FROM alert_silences FINAL "
+        "WHERE url NOT IN {urls:Array(String)} AND ends_at > {now:DateTime64(3, 'UTC')}",
+        {"urls": list(urls), "now": now},
+    )
+    ended = [SilenceRow(**row, is_deleted=1, version=term.next_version()) for row in rows]
+    database.insert("alert_silences", ended)
 
 
 def matches(matchers: Iterable[Matcher], labels: Mapping[str, str]) -> bool:

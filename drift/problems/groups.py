@@ -4,13 +4,16 @@ Groups follow from the problems and the clock alone. A symptom whose parent has 
 as long as its check looks back at traffic of the fault, and a little longer. One that outlasts that stands alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from heapq import merge
+from operator import attrgetter
 from typing import Literal, NamedTuple, get_args
 
 from ragtide.drift.problems.inhibition import (
     COINCIDENT,
+    INHIBITING_ASPECTS,
     OBJECTIVE,
     SEGMENT_ASPECTS,
     evaluator_of,
@@ -55,7 +58,7 @@ _ANSWER_STAGES: tuple[Stage, ...] = ("speed", "cost", "consistency")  # follow f
 _LEADS_TO: Mapping[Stage, tuple[Stage, ...]] = {
     "storage": ("storage", "jobs", "missing", "error", "coverage"),
     "jobs": ("jobs", "coverage"),
-    "missing": ("missing",),
+    "missing": ("missing", "failure", "retrieval", "generation", *_ANSWER_STAGES, "harm", "traffic"),
     "error": ("error",),
     "coverage": ("coverage",),
     "failure": ("failure", "retrieval", "generation", *_ANSWER_STAGES),
@@ -71,7 +74,10 @@ _ORDER: tuple[Stage, ...] = get_args(Stage)
 _SYSTEM: tuple[Stage, ...] = ("storage", "jobs")  # its problems have no application
 _ACROSS_APPS: tuple[Stage, ...] = ("missing", "error", "coverage")  # the same in many applications is one system fault
 _ACROSS_MODELS: tuple[Stage, ...] = ("failure", "retrieval")  # what an application does before and around its models
-_EVERYWHERE = ("", "")
+_EVERYWHERE = _ALL_TRAFFIC = ("", "")
+_Slot = tuple[object, ...]  # application and environment, then segment and time
+_ALL = (None,)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SIMULTANEOUS = timedelta(minutes=10)  # onsets of one fault, besides the length of the intervals that were judged
 _LOOKBACK: Mapping[Stage, timedelta] = {  # these look at so much traffic at once: their onset is not known, only later
     "consistency": timedelta(days=1),
@@ -79,6 +85,7 @@ _LOOKBACK: Mapping[Stage, timedelta] = {  # these look at so much traffic at onc
 }
 _OUTLASTS = timedelta(minutes=15)  # after its parent's end a symptom is still expected to end
 LONGEST_EXPECTED = max(COINCIDENT, _OUTLASTS + max(_LOOKBACK.values()))  # no symptom outlasts its parent by more
+_rank = attrgetter("rank")
 
 
 class EpisodeKey(NamedTuple):
@@ -107,27 +114,85 @@ def is_leak(problem: Problem) -> bool:
     return stage_of(problem) == "leak"
 
 
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A problem with all that is compared of it, computed once: pairs of problems are many."""
+
+    problem: Problem
+    key: EpisodeKey
+    stage: Stage
+    evaluator: str
+    segment: tuple[str, str]  # of traffic; flips, findings and the like have something else there
+    onset: datetime
+    interval: timedelta  # how exactly the onset is known: where traffic is low, windows are pooled
+    opened_at: datetime
+    resolved_at: datetime | None
+    rank: tuple[int, bool, datetime, str, str, int]  # of causes
+
+    @classmethod
+    def of(cls, problem: Problem) -> "_Node":
+        key, stage, window = EpisodeKey.of(problem), stage_of(problem), problem.evidence.window
+        with_segment = problem.aspect in SEGMENT_ASPECTS
+        segment = (problem.segment, problem.segment_value) if with_segment else _ALL_TRAFFIC
+        opened_at = problem.opened_at or problem.first_seen_at
+        return cls(
+            problem=problem,
+            key=key,
+            stage=stage,
+            evaluator=evaluator_of(problem),
+            segment=segment,
+            onset=problem.onset,
+            interval=timedelta() if window is None else window.end - window.start,
+            opened_at=opened_at,
+            resolved_at=problem.resolved_at,
+            # By stage, the whole before its segments, what opened first; no figure that may move later.
+            rank=(_ORDER.index(stage), segment != _ALL_TRAFFIC, opened_at, problem.metric, *key),
+        )
+
+    @property
+    def places(self) -> list[tuple[str, str]]:
+        """Where its causes may lie, and where it may be the cause of others."""
+        own = [] if self.stage in _SYSTEM else [(self.problem.app, self.problem.environment)]
+        return [*own, *([_EVERYWHERE] if self.stage in (*_SYSTEM, *_ACROSS_APPS) else [])]
+
+    def kept_at(self, width: timedelta) -> Iterator[_Slot]:
+        """Where its symptoms look for it: what stops all traffic under its place, others under segment and onset."""
+        stops = self.stage in (*_SYSTEM, *_ACROSS_APPS)
+        of_traffic = () if stops else (self.segment, (self.onset - _EPOCH) // width)
+        return ((place, *rest) for place in self.places for rest in (of_traffic, _ALL))
+
+    def sought_at(self, width: timedelta) -> Iterator[_Slot]:
+        """Where its causes are kept."""
+        if self.stage in _LOOKBACK:
+            return ((place, *_ALL) for place in self.places)
+        segments, slot = {_ALL_TRAFFIC, self.segment}, (self.onset - _EPOCH) // width
+        near = [(segment, when) for segment in segments for when in (slot - 1, slot, slot + 1)]
+        return ((place, *rest) for place in self.places for rest in ((), *near))
+
+
 def parents(problems: Iterable[Problem], now: datetime) -> dict[EpisodeKey, Problem]:
     """Return the parent of each symptom among these problems; it has no parent itself.
 
     Parent and symptom were open at one time, or the symptom's check looked back at the fault. A parent that has
     resolved keeps them for as long as they are expected.
     """
-    ordered = sorted((one for one in problems if one.state != "pending"), key=_rank)
-    by_place: dict[tuple[str, str], list[Problem]] = {}
-    found: dict[EpisodeKey, Problem] = {}
+    ordered = sorted((_Node.of(one) for one in problems if one.state != "pending"), key=_rank)
+    # Onsets of problems that explain each other lie no farther apart.
+    width = max(COINCIDENT, _SIMULTANEOUS + max((one.interval for one in ordered), default=timedelta()))
+    causes: dict[_Slot, list[_Node]] = {}
+    found: dict[EpisodeKey, _Node] = {}
     for one in ordered:
-        places = _places(one)
-        for cause in merge(*(by_place.get(place, ()) for place in places), key=_rank):
+        near = [causes[where] for where in one.sought_at(width) if where in causes]
+        for cause in near[0] if len(near) == 1 else merge(*near, key=_rank):
             if not _explains(cause, one, now):
                 continue
-            root = found.get(EpisodeKey.of(cause), cause)
+            root = found.get(cause.key, cause)
             if root is cause or _explains(root, one, now) or _is_part_of(cause, one):
-                found[EpisodeKey.of(one)] = root
+                found[one.key] = root
                 break
-        for place in places:
-            by_place.setdefault(place, []).append(one)
-    return found
+        for where in one.kept_at(width):
+            causes.setdefault(where, []).append(one)
+    return {key: parent.problem for key, parent in found.items()}
 
 
 class Groups(NamedTuple):
@@ -182,54 +247,35 @@ def speaks_for(parent: Problem, symptom: Problem) -> bool:
     return inhibits(parent, symptom) or SEVERITIES.index(symptom.severity) <= SEVERITIES.index(parent.severity)
 
 
-def _rank(problem: Problem) -> tuple[int, bool, datetime, str, str, int]:
-    """Order causes: by stage, the whole before its segments, what opened first; no figure that may move later."""
-    segmented = _traffic_segment(problem) != ("", "")
-    return (
-        _ORDER.index(stage_of(problem)),
-        segmented,
-        _opened_at(problem),
-        problem.metric,
-        problem.problem_id,
-        problem.episode,
-    )
-
-
-def _places(problem: Problem) -> list[tuple[str, str]]:
-    """Where causes of the problem may lie, and where it may be the cause of others."""
-    stage = stage_of(problem)
-    own = [] if stage in _SYSTEM else [(problem.app, problem.environment)]
-    return [*own, *([_EVERYWHERE] if stage in (*_SYSTEM, *_ACROSS_APPS) else [])]
-
-
-def _explains(cause: Problem, other: Problem, now: datetime) -> bool:
+def _explains(cause: _Node, other: _Node, now: datetime) -> bool:
     """Whether `other` follows from `cause`, as far as both are known."""
-    if cause.problem_id == other.problem_id:  # another episode
+    one, two = cause.problem, other.problem
+    if one.problem_id == two.problem_id:  # another episode
         return False
-    if inhibits(cause, other):
-        outlasts = COINCIDENT if cause.aspect == other.aspect else timedelta()
+    may_inhibit = one.aspect in INHIBITING_ASPECTS or (one.metric == two.metric and one.aspect == two.aspect)
+    if may_inhibit and inhibits(one, two):
+        outlasts = COINCIDENT if one.aspect == two.aspect else timedelta()
         explains = _was_open_with(cause, other, now, outlasts)
     else:
-        explains = (
-            _follows(cause, other) and _was_open_with(cause, other, now, _OUTLASTS) and _began_together(cause, other)
-        )
-    return explains and ProblemKey.of(cause) != ProblemKey.of(other)
+        began = _began_together(cause, other)
+        explains = began and _follows(cause, other) and _was_open_with(cause, other, now, _OUTLASTS)
+    return explains and ProblemKey.of(one) != ProblemKey.of(two)
 
 
-def _is_part_of(cause: Problem, other: Problem) -> bool:
+def _is_part_of(cause: _Node, other: _Node) -> bool:
     """Whether the other says the same as its cause, so that it has the cause's parent whatever that is."""
-    return inhibits(cause, other) or (stage_of(other) in _LOOKBACK and evaluator_of(cause) == evaluator_of(other))
+    return inhibits(cause.problem, other.problem) or (other.stage in _LOOKBACK and cause.evaluator == other.evaluator)
 
 
-def _follows(cause: Problem, other: Problem) -> bool:
+def _follows(cause: _Node, other: _Node) -> bool:
     """Whether such a problem at such a place leads to the other."""
-    before, after = stage_of(cause), stage_of(other)
-    if OBJECTIVE in (cause.segment, other.segment):
+    before, after = cause.stage, other.stage
+    if OBJECTIVE in (cause.problem.segment, other.problem.segment):
         return False
-    same_evaluator = evaluator_of(cause) == evaluator_of(other)
+    same_evaluator = cause.evaluator == other.evaluator
     if after == "finding":
-        return cause.aspect == "level" and same_evaluator and _same_place(cause, other)
-    same_level = after == "consistency" and cause.aspect == "level" and same_evaluator
+        return cause.problem.aspect == "level" and same_evaluator and _same_place(cause, other)
+    same_level = after == "consistency" and cause.problem.aspect == "level" and same_evaluator
     if after not in _LEADS_TO.get(before, ()) and not same_level:
         return False
     if before in _SYSTEM:
@@ -239,54 +285,40 @@ def _follows(cause: Problem, other: Problem) -> bool:
     return _same_place(cause, other) and _same_traffic(cause, other)
 
 
-def _same_place(cause: Problem, other: Problem) -> bool:
-    return (cause.app, cause.environment) == (other.app, other.environment)
+def _same_place(cause: _Node, other: _Node) -> bool:
+    one, two = cause.problem, other.problem
+    return (one.app, one.environment) == (two.app, two.environment)
 
 
-def _same_traffic(cause: Problem, other: Problem) -> bool:
+def _same_traffic(cause: _Node, other: _Node) -> bool:
     """Whether the cause touches the traffic of the other: its model, and its segment."""
-    if cause.metric == other.metric and cause.aspect == other.aspect and not same_direction(cause, other):
+    one, two = cause.problem, other.problem
+    if one.metric == two.metric and one.aspect == two.aspect and not same_direction(one, two):
         return False
-    same_model = cause.model == other.model or "" in (cause.model, other.model)
-    if not (same_model or cause.metric == other.metric or stage_of(cause) in _ACROSS_MODELS):
+    same_model = one.model == two.model or "" in (one.model, two.model)
+    if not (same_model or one.metric == two.metric or cause.stage in _ACROSS_MODELS):
         return False
-    return _traffic_segment(cause) in (("", ""), _traffic_segment(other))
+    return cause.segment in (_ALL_TRAFFIC, other.segment)
 
 
-def _traffic_segment(problem: Problem) -> tuple[str, str]:
-    """The segment of traffic; flips, findings and the like have something else there."""
-    return (problem.segment, problem.segment_value) if problem.aspect in SEGMENT_ASPECTS else ("", "")
-
-
-def _began_together(cause: Problem, other: Problem) -> bool:
-    stage = stage_of(other)
+def _began_together(cause: _Node, other: _Node) -> bool:
+    stage = other.stage
     if stage == "finding":  # reports the same as the scores of its evaluator, for as long as these are bad
-        return _opened_at(other) >= cause.onset - _SIMULTANEOUS
+        return other.opened_at >= cause.onset - _SIMULTANEOUS
     if stage in _LOOKBACK:  # bad answers differ from good ones, before the fault and after it
         changed_at = (cause.onset, *([] if cause.resolved_at is None else [cause.resolved_at]))
-        return any(-_SIMULTANEOUS <= _opened_at(other) - at <= _LOOKBACK[stage] for at in changed_at)
-    tolerance = _SIMULTANEOUS + max(_interval(cause), _interval(other))
-    return abs(cause.onset - other.onset) <= tolerance
+        return any(-_SIMULTANEOUS <= other.opened_at - at <= _LOOKBACK[stage] for at in changed_at)
+    return abs(cause.onset - other.onset) <= _SIMULTANEOUS + max(cause.interval, other.interval)
 
 
-def _interval(problem: Problem) -> timedelta:
-    """How exactly the onset is known: where traffic is low, windows are pooled."""
-    window = problem.evidence.window
-    return timedelta() if window is None else window.end - window.start
-
-
-def _was_open_with(cause: Problem, other: Problem, now: datetime, outlasts: timedelta) -> bool:
+def _was_open_with(cause: _Node, other: _Node, now: datetime, outlasts: timedelta) -> bool:
     """Whether the other opened while traffic of the cause was judged, and did not outlast it by more than expected."""
-    if other.resolved_at is not None and _opened_at(cause) > other.resolved_at:
+    if other.resolved_at is not None and cause.opened_at > other.resolved_at:
         return False
     if cause.resolved_at is None:
         return True
-    lookback = _LOOKBACK.get(stage_of(other), timedelta())
-    if _opened_at(other) > cause.resolved_at + lookback:
+    lookback = _LOOKBACK.get(other.stage, timedelta())
+    if other.opened_at > cause.resolved_at + lookback:
         return False
     expected_until = cause.resolved_at + lookback + outlasts
     return now < expected_until if other.resolved_at is None else other.resolved_at <= expected_until
-
-
-def _opened_at(problem: Problem) -> datetime:
-    return problem.opened_at or problem.first_seen_at

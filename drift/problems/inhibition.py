@@ -11,6 +11,7 @@ INHIBITED_BY_EVALUATOR: Mapping[str, tuple[str, ...]] = {
     "error": ("coverage", "level", "flip", "inconsistency"),
     "coverage": ("level", "flip", "inconsistency"),
 }
+INHIBITING_ASPECTS = frozenset(("missing", *INHIBITED_BY_EVALUATOR))  # of these, problems of other aspects
 SEGMENT_ASPECTS = ("level", "coverage", "inputs")  # aspects that windows of segments are judged by, too
 OBJECTIVE = "objective"  # no segment of the traffic: a budget that burns is told whatever else is
 COINCIDENT = timedelta(hours=1)  # what begins and ends within so long of the whole is the same move

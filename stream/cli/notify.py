@@ -53,8 +53,8 @@ def list_messages(
     """List messages that wait, were refused or were given up, by target, the oldest first, with age and reason.
 
     A waiting message is tried again at growing intervals. A refused message is not sent again: the target rejected its
-    content. A webhook's message is given up after retry_days of failures. For Alertmanager, only refused alerts are
-    listed: open ones are posted again anyway.
+    content. A webhook's message is given up after retry_days of failures. For Alertmanager, refused alerts of open
+    problems are listed, and why all alerts wait if it is away: it gets what is open once it answers.
 
     \b
     Examples:
@@ -62,16 +62,18 @@ def list_messages(
       ragtide notify list --target webhook:pager --state refused
       ragtide notify list --json | jq -r '.[] | select(.attempts > 3) | .why'
     """
-    from ragtide.drift.notify import known_targets, load_refused_alerts, load_unsent
+    from ragtide.drift.notify import alerts_failure, known_targets, load_refused_alerts, load_unsent
     from ragtide.stream.cli.notify_render import as_objects, show_unsent, summary
 
+    now = datetime.now(UTC)
     with open_database(config) as (_, database):
-        wanted = split(names)
+        wanted, failure = split(names), alerts_failure(database, now)
         unsent = [*load_unsent(database), *load_refused_alerts(database)]
         if wanted:
             check_names("--target", wanted, {*known_targets(database), *(one.target for one in unsent)})
         found = [one for one in unsent if (not wanted or one.target in wanted) and (not states or one.state in states)]
-    now = datetime.now(UTC)
+    if failure:
+        say(f"alerts wait for Alertmanager: {failure}", err=True)
     if as_json:
         say_json(as_objects(found, now))
     elif not found:

@@ -159,10 +159,12 @@ def change(problem: Problem) -> str:
     return words if found.sample_size is None else f"{words} on {found.sample_size} traces"
 
 
-def alert_line(problem: Problem, groups: Groups) -> str:
-    """The alert that Alertmanager would get: name, severity and title."""
+def alert_line(problem: Problem, groups: Groups, *, with_labels: bool = False) -> str:
+    """The alert that Alertmanager would get: name, severity and title; all labels as Prometheus writes them."""
     alert = alert_of(problem, AlertContext(), groups.symptoms_of(problem))
-    return f"alert {alert.labels['alertname']}, {alert.labels['severity']}: {alert.annotations['title']}"
+    pairs = ", ".join(f'{name}="{value}"' for name, value in alert.labels.items() if name != "alertname")
+    labels = f"{{{pairs}}}" if with_labels else f", {alert.labels['severity']}"
+    return f"alert {alert.labels['alertname']}{labels}: {alert.annotations['title']}"
 
 
 def symptom_count(symptoms: Sequence[object]) -> str:

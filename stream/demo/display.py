@@ -82,7 +82,7 @@ class Lines:
                 what = f"{problem.metric}, with {symptom_count(symptoms)}" if symptoms else problem.metric
                 self._say(view, f"problem {problem.state}: {what}: {problem.description} Examples: {examples}")
                 if problem.state == "open":
-                    self._say(view, alert_line(problem, view.groups))
+                    self._say(view, alert_line(problem, view.groups, with_labels=True))
         if view.elapsed_s >= self._next_s:
             self._next_s = view.elapsed_s - view.elapsed_s % _LINE_EVERY_S + _LINE_EVERY_S
             self._say(view, _figures(view))

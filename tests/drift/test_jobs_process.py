@@ -6,6 +6,7 @@ import logging
 import signal
 import threading
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -59,7 +60,9 @@ class Clock:
         return self.seconds
 
 
-def scheduled(world: World, leads: Leads, clock: Clock) -> tuple[JobRunner, Telemetry, JobHealth]:
+def scheduled(
+    world: World, leads: Leads, clock: Clock, now: Callable[[], datetime] | None = None
+) -> tuple[JobRunner, Telemetry, JobHealth]:
     telemetry, health, looks = Telemetry(), JobHealth(clock, 100, leads.trouble), itertools.count(120)
     made = JobRunner(
         Settings(),
@@ -69,7 +72,7 @@ def scheduled(world: World, leads: Leads, clock: Clock) -> tuple[JobRunner, Tele
         leads,
         telemetry,
         health,
-        lambda: world.at(next(looks)),
+        now or (lambda: world.at(next(looks))),
         clock,
     )
     return made, telemetry, health

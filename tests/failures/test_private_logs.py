@@ -137,7 +137,7 @@ def test_a_dead_letter_that_cannot_be_sent_is_not_quoted(site: Site) -> None:
     with site.up(largest_dead_letter=200):
         site.produce(messages())
         worker = site.worker()
-        assert worker.process.wait(60) == 2
+        assert worker.process.wait(120) == 2
         output = "".join(path.read_text() for path in sorted(site.directory.glob("*.log")))
     assert "cannot take dead letters" in output
     assert quoted(output) == []

@@ -77,6 +77,17 @@ class Receiver:
                     last[key] = alert["status"]
         return heard
 
+    def repeats(self) -> list[Notification]:
+        """Notifications that told their receiver nothing new."""
+        known: dict[tuple[str, str], str] = {}
+        found = []
+        for one in list(self.notifications):
+            told = {(one.receiver, json.dumps(each["labels"], sort_keys=True)): each["status"] for each in one.alerts}
+            if all(known.get(key) == status for key, status in told.items()):
+                found.append(one)
+            known |= told
+        return found
+
     def firing(self) -> set[str]:
         """Problems that people believe to be open."""
         last: dict[str, tuple[str, str]] = {}
@@ -194,15 +205,19 @@ def running(folder: Path, config: Mapping[str, Any], *arguments: str, program: s
 
 
 @contextmanager
-def cluster_of_two(folder: Path, config: Mapping[str, Any]) -> Iterator[tuple[Alertmanager, Alertmanager]]:
-    """Two members that gossip what they notified of."""
+def cluster_of_two(
+    folder: Path, config: Mapping[str, Any], *, gossip: bool = True
+) -> Iterator[tuple[Alertmanager, Alertmanager]]:
+    """Two members that gossip what they notified of; without gossip, two that do not know each other."""
     first = free_ports(4)
     quick: tuple[str, ...] = (
         "--cluster.gossip-interval=20ms",
         "--cluster.pushpull-interval=1s",
         "--cluster.settle-timeout=1s",
     )
-    quick += ("--cluster.peer-timeout=1s", f"--cluster.peer=127.0.0.1:{first}", f"--cluster.peer=127.0.0.1:{first + 1}")
+    quick += ("--cluster.peer-timeout=1s",)
+    if gossip:
+        quick += (f"--cluster.peer=127.0.0.1:{first}", f"--cluster.peer=127.0.0.1:{first + 1}")
     members = [
         Alertmanager(
             folder / str(n), config, f"--cluster.listen-address=127.0.0.1:{first + n}", *quick, port=first + 2 + n

@@ -82,10 +82,10 @@ def test_the_alertname_stays_while_other_kinds_join_and_leave() -> None:
         ({}, "helpdesk: groundedness 0.912 → 0.42"),
         ({"metric": "operations.latency_seconds"}, "helpdesk: operations.latency_seconds 0.912 → 0.42"),
         ({"segment": "tenant", "segment_value": "acme"}, "helpdesk: groundedness (acme) 0.912 → 0.42"),
-        ({"what": {"rule": "share", "value": 0.31, "baseline": 0.02}}, "helpdesk: groundedness fails 2 % → 31 %"),
-        ({"what": {"value": 0.31}, "kind": "failure_rate"}, "helpdesk: groundedness fails 31 %"),
-        ({"what": {"value": 0.31}, "kind": "evaluator_error"}, "helpdesk: groundedness errors 31 %"),
-        ({"what": {"value": 0.05}, "kind": "slo_burn"}, "helpdesk: groundedness misses its objective 5 %"),
+        ({"what": {"rule": "share", "value": 0.31, "baseline": 0.02}}, "helpdesk: groundedness failed 2 % → 31 %"),
+        ({"what": {"value": 0.31}, "kind": "failure_rate"}, "helpdesk: groundedness failed 31 %"),
+        ({"what": {"value": 0.31}, "kind": "evaluator_error"}, "helpdesk: groundedness evaluator errors 31 %"),
+        ({"what": {"value": 0.05}, "kind": "slo_burn"}, "helpdesk: groundedness outside its objective 5 %"),
         ({"what": {}}, "helpdesk: it fell."),
         ({"what": {}, "app": "", "environment": "", "model": "", "description": "Disk full."}, "ragtide: Disk full."),
         (
@@ -108,7 +108,7 @@ def test_the_description_answers_what_a_person_asks_at_night() -> None:
         "How bad: warning, 0.912 → 0.42, limit 0.7, on 1,412 traces.",
         "Since 2026-03-01 11:46:00 UTC.",
         "Why: Since release 7 the index is empty.",
-        "With it: 3 symptoms (answer.relevancy, answer.length, a).",
+        "It explains 3 other problems: answer.relevancy, answer.length, a.",
         "To do:",
         "1. Look there.",
         "2. Then there.",
@@ -128,7 +128,7 @@ def test_links_lead_to_runbook_dashboard_and_worst_trace() -> None:
 
 def test_the_summary_is_the_same_over_a_group() -> None:
     one, other = problem(), problem(metric="answer.relevancy", severity="critical", description="another")
-    assert texts(one)["summary"] == texts(other)["summary"] == "Accuracy problems of helpdesk (prod, model m1)"
+    assert texts(one)["summary"] == texts(other)["summary"] == "Accuracy problems in helpdesk (prod)"
 
 
 def test_the_alert_begins_with_the_problem_and_never_after_it_opened() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,9 @@ from tests.drift.notify.alert_scene import Scene
 from tests.infra.alertmanager import Alertmanager, Receiver, cluster_of_two, config_for, running, wait_for
 
 pytestmark = [pytest.mark.alertmanager, pytest.mark.clickhouse]
+
+
+GROUP_INTERVAL_S = 1  # of `config_for`: a second notification of a group would follow within it
 
 
 @pytest.fixture
@@ -55,6 +59,7 @@ def test_each_owner_and_severity_hears_of_its_problems_once_and_of_their_ends(sc
     assert receiver.states("leaking") == [("pager", "firing")]
     assert receiver.states("unowned") == [("operators", "firing")]
     assert receiver.firing() == {"leaking", "unowned"}
+    assert receiver.repeats() == []
     [labels] = [one.alerts[0]["labels"] for one in receiver.notifications if one.receiver == "pager"]
     assert labels["owner"] == "privacy-team"
     assert labels["cluster"] == "eu"
@@ -72,6 +77,7 @@ def test_posting_again_keeps_an_alert_alive_and_tells_nobody(
     [after] = alertmanager.alerts()
     assert after["endsAt"] > before["endsAt"]
     assert after["startsAt"] == before["startsAt"]
+    time.sleep(3 * GROUP_INTERVAL_S)
     assert len(receiver.notifications) == 1
 
 
@@ -107,15 +113,17 @@ def test_a_thousand_symptoms_of_one_problem_are_one_alert(scene: Scene, receiver
 
 def test_a_thousand_problems_of_one_cause_are_a_handful_of_notifications(scene: Scene, receiver: Receiver) -> None:
     names = [f"p{n}" for n in range(1000)]
-    scene.opens(*names)
+    scene.opens(*names[:500])
+    scene.opens(*names[500:], model="m2")
     assert scene.run().begun == 1000
     wait_for(lambda: receiver.firing() == set(names), "all of them")
-    scene.resolves(*names)
+    scene.resolves(*names[:500])
+    scene.resolves(*names[500:], model="m2")
     assert scene.run(later_s=50).ended == 1000
     wait_for(lambda: not receiver.firing(), "their ends")
     assert len(receiver.notifications) <= 5
     [summary] = {one["annotations"]["summary"] for each in receiver.notifications for one in each.alerts}
-    assert summary == "Accuracy problems of search-web (prod, model m1)"
+    assert summary == "Accuracy problems in search-web (prod)"
 
 
 def test_a_new_severity_or_owner_ends_the_alert_under_the_old_labels(scene: Scene, receiver: Receiver) -> None:
@@ -159,7 +167,7 @@ def test_inhibition_keeps_what_one_alert_covers_from_people(
     scene.opens("silent", aspect="missing", kind="missing_data", severity="critical", metric="")
     scene.run()
     wait_for(lambda: receiver.states("silent"), "the cause")
-    scene.opens("covered", aspect="level")
+    scene.opens("covered", aspect="level", at=scene.now() - timedelta(hours=2))  # so that ragtide posts it
     scene.opens("other", app="docs")
     scene.run()
     assert alertmanager.problems() == {"silent", "covered", "other"}
@@ -200,14 +208,16 @@ def test_a_symptom_that_was_posted_before_its_cause_goes_on_until_it_ends(scene:
 
 
 @pytest.mark.chaos
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_away_for_ten_minutes_it_gets_what_holds_and_the_ends_of_what_it_knew(
-    scene: Scene, receiver: Receiver, alertmanager: Alertmanager
+    scene: Scene, receiver: Receiver, alertmanager: Alertmanager, number: signal.Signals
 ) -> None:
+    """Ended by SIGTERM, it stores what it notified of; ended by SIGKILL, it may repeat that once."""
     scene.opens("before")
     scene.opens("stays")
     scene.run()
     wait_for(lambda: receiver.firing() == {"before", "stays"}, "both")
-    alertmanager.kill(signal.SIGTERM)  # stores what it notified of
+    alertmanager.kill(number)
     scene.resolves("before")
     scene.opens("short", "during")
     for later_s in range(0, 600, 60):
@@ -225,6 +235,9 @@ def test_away_for_ten_minutes_it_gets_what_holds_and_the_ends_of_what_it_knew(
         ("stays", "search-team", "firing"): 1,
         ("during", "search-team", "firing"): 1,
     }
+    time.sleep(3 * GROUP_INTERVAL_S)
+    assert receiver.firing() == {"stays", "during"}
+    assert receiver.repeats() == []
 
 
 @pytest.mark.chaos
@@ -271,8 +284,21 @@ def test_a_cluster_of_two_notifies_once_and_one_member_is_enough(
         scene.run()
         scene.run(later_s=1)  # it may have begun in the second in which it was told
         assert scene.holdings[one.url].waiting == 0
+        time.sleep(3 * GROUP_INTERVAL_S)
         scene.close()
     assert [len(receiver.states(name)) for name in ("p1", "p2")] == [2, 2]
+    assert receiver.repeats() == []
+
+
+@pytest.mark.chaos
+def test_two_that_do_not_know_each_other_both_notify(tmp_path: Path, database: Database, receiver: Receiver) -> None:
+    """So the test above finds a second notification."""
+    with cluster_of_two(tmp_path, config_for(receiver), gossip=False) as (one, other):
+        scene = Scene(database, one.url, other.url)
+        scene.opens("p1")
+        scene.run()
+        wait_for(receiver.repeats, "the second notification")
+        scene.close()
 
 
 def test_the_next_leader_ends_what_the_one_before_had_posted(scene: Scene, receiver: Receiver) -> None:

@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from ragtide.drift.notify.alertmanager_target import PostResult
+from ragtide.drift.notify.alertmanager_target import Holding, PostResult
+from ragtide.drift.notify.silences import SilenceRow
+from ragtide.drift.problems import load_silences
 from ragtide.evaluators.errors import ConfigError, Transient
 from ragtide.sinks.clickhouse.database import Database
 from tests.contracts.alertmanager_server import AlertmanagerFault, AlertmanagerServer, serving
@@ -69,7 +71,10 @@ def test_where_every_alert_is_refused_it_does_not_ask_for_each(scene: Scene, ser
     assert 1000 - fault.times < 100
 
 
-@pytest.mark.parametrize(("status", "kind"), [(404, ConfigError), (401, ConfigError), (500, Transient)])
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(404, ConfigError), (401, ConfigError), (407, ConfigError), (415, ConfigError), (500, Transient)],
+)
 def test_after_an_error_everything_is_posted_when_it_is_over(
     scene: Scene, server: AlertmanagerServer, status: int, kind: type[Exception]
 ) -> None:
@@ -109,6 +114,50 @@ def test_one_that_hangs_does_not_hold_back_the_others(
         scene.run()  # the first was in the request that hung, and was accepted
     assert len(problems_of(server)) == 1
     scene.close()
+
+
+def test_one_that_fires_already_is_not_dropped_for_a_bad_answer(scene: Scene, server: AlertmanagerServer) -> None:
+    """Alertmanager would report it as resolved while the problem is open."""
+    scene.opens("p1")
+    scene.run()
+    server.faults.append(AlertmanagerFault("POST", "/alerts", 400, b'"no"'))
+    with pytest.raises(Transient, match="had accepted the same alert before"):
+        scene.run(later_s=60)
+    assert scene.holdings[server.url] == Holding(firing=1, waiting=0, refused=0)
+    assert scene.run(later_s=61) == PostResult(reposted=1)
+
+
+def test_what_was_refused_is_tried_again_after_five_minutes(scene: Scene, server: AlertmanagerServer) -> None:
+    scene.opens("p1")
+    server.faults.append(AlertmanagerFault("POST", "/alerts", 400, b'"no"'))
+    assert scene.run() == PostResult(refused=1)
+    assert scene.run(later_s=299) == PostResult()
+    assert scene.run(later_s=305) == PostResult(begun=1)
+
+
+def test_rows_of_alerts_that_fire_are_renewed_each_day(scene: Scene, server: AlertmanagerServer) -> None:
+    """They are deleted some months after they were stored; the alert may fire for longer."""
+
+    def version() -> int:
+        return int(scene.database.rows("SELECT max(version) AS version FROM alerts_posted FINAL")[0]["version"])
+
+    scene.opens("p1")
+    scene.run()
+    first = version()
+    scene.run(later_s=3600)
+    assert version() == first
+    scene.run(later_s=25 * 3600)
+    assert version() > first
+
+
+def test_silences_of_an_alertmanager_that_is_not_asked_any_more_end(scene: Scene, server: AlertmanagerServer) -> None:
+    until = scene.now() + timedelta(hours=1)
+    for url in (server.url, "http://old:9093"):
+        row = SilenceRow(url, url, "s1", "kim", "known", scene.now(), until, 0, 1)
+        scene.database.insert("alert_silences", [row])
+    scene.opens("p1")
+    scene.run()
+    assert set(load_silences(scene.database, scene.now())) <= {server.url}
 
 
 def test_an_end_that_its_clock_has_not_reached_is_posted_again(scene: Scene, server: AlertmanagerServer) -> None:

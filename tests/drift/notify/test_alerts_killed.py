@@ -29,6 +29,7 @@ def test_kill_9_at_any_step_loses_nothing_and_notifies_of_nothing_twice(database
         for name in names:
             assert receiver.states(f"{name}-opens") == [("search-team", "firing")]
             assert receiver.states(f"{name}-ends") == [("search-team", "firing"), ("search-team", "resolved")]
+        assert receiver.repeats() == []
         states = database.rows("SELECT state, count() AS n FROM alerts_posted FINAL GROUP BY state ORDER BY state")
         assert [(row["state"], row["n"]) for row in states] == [("ended", len(names)), ("firing", len(names))]
         scene.close()

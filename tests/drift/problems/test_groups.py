@@ -11,6 +11,7 @@ from ragtide.drift.problems.groups import EpisodeKey, group, parents, speaks_for
 from ragtide.drift.problems.model import Problem
 from ragtide.drift.problems.store import fold_events
 from tests.dashboards.sample_rows import event
+from tests.infra.growth import growth_fault
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 RETRIEVAL: dict[str, Any] = {"aspect": "level", "metric": "context_relevancy.score", "type": "retrieval"}
@@ -101,6 +102,10 @@ def parent_ids(*problems: Problem, now: datetime = NOON) -> dict[str, str]:
         (ERROR, {**ERROR, "app": "other", "metric": "toxicity"}, False),
         (MISSING, {**MISSING, "app": "other"}, True),
         (MISSING, COVERAGE, True),
+        (MISSING, ANSWERS, True),  # of an application that sends nothing, whatever else is said rests on few traces
+        (MISSING, LATENCY, True),
+        (MISSING, PII, False),
+        (MISSING, {**ANSWERS, "app": "other"}, False),
         (DEAD_LETTERS, MISSING, True),
         (DEAD_LETTERS, {**DEAD_LETTERS, "aspect": "jobs"}, True),
         (DEAD_LETTERS, ANSWERS, False),
@@ -207,3 +212,14 @@ def test_a_symptom_that_is_more_severe_than_its_parent_is_announced() -> None:
     assert group([cause, worse], NOON).severity(cause) == "critical"
     assert speaks_for(worse, cause)
     assert speaks_for(problem("c", **COVERAGE, severity="warning"), problem("d", aspect="level", severity="critical"))
+
+
+def test_grouping_takes_time_as_there_are_problems() -> None:
+    """A problem is compared with those of its traffic and time only."""
+
+    def unrelated(count: int) -> list[Problem]:
+        every = [problem(f"p{n}", after_m=11 * n, **ANSWERS, model=f"m{n % 3}") for n in range(count)]
+        return [*every, *(problem(f"s{n}", **ANSWERS, segment="tenant", segment_value=str(n)) for n in range(count))]
+
+    few, many = unrelated(300), unrelated(2400)
+    assert growth_fault(lambda: parents(few, NOON), lambda: parents(many, NOON), 8) is None

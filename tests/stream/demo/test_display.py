@@ -204,7 +204,9 @@ def test_plain_lines_tell_every_fault_and_every_change_once() -> None:
         "--:-- starting",
         f"00:30 fault on: wrong_chunks: {WRONG_CHUNKS.title}",
         f"00:52 problem open: {PROBLEM.metric}: {PROBLEM.description} Examples: abc1, abc2, abc3",
-        f"00:52 alert RagtideThreshold, critical: docs-assistant: {PROBLEM.metric} 0.776 → 0.171",
+        '00:52 alert RagtideThreshold{app="docs-assistant", environment="demo", severity="critical", type="retrieval", '
+        f'metric="{PROBLEM.metric}", evaluator="context_relevancy_soft", model="extractor-1", problem_id="00ff"}}: '
+        f"docs-assistant: {PROBLEM.metric} 0.776 → 0.171",
         "01:15 fault off",
         f"01:16 problem resolved: {PROBLEM.metric}: {PROBLEM.description} Examples: abc1, abc2, abc3",
     ]

@@ -16,6 +16,7 @@ from ragtide.drift.notify.alert import AlertContext, alert_of
 from ragtide.drift.notify.delivery import deliver
 from ragtide.drift.notify.posted_alerts import PostedAlert, store_posted
 from ragtide.drift.notify.previews import sample_problem
+from ragtide.drift.problems import ProblemKey, load_problems
 from ragtide.evaluators.errors import Transient
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.stream.cli import main
@@ -28,6 +29,7 @@ from tests.contracts.alertmanager_server import AlertmanagerFault
 from tests.contracts.alertmanager_server import serving as serving_alertmanager
 from tests.contracts.grafana_server import TOKEN, GrafanaServer, serving
 from tests.drift.notify.webhook_site import target, webhook
+from tests.drift.test_jobs_process import Clock, Leads, scheduled
 from tests.infra.alertmanager import Receiver as AlertReceiver
 from tests.infra.alertmanager import config_for, running, wait_for
 from tests.infra.fresh_database import reached
@@ -144,14 +146,44 @@ def test_a_preview_shows_the_alert_of_a_problem_or_why_there_is_none(scene: Scen
     assert preview()["why_not"] == "the problem is resolved"
 
 
-def test_alerts_that_were_refused_are_listed(scene: Scene) -> None:
-    alert = alert_of(sample_problem(datetime.now(UTC)), AlertContext())
+def test_alerts_that_were_refused_are_listed_while_their_problem_is_open(scene: Scene) -> None:
+    database = scene.site.database
+    scene.site.sees("drift")
+    alert = alert_of(load_problems(database)[0], AlertContext())
+    gone = alert_of(sample_problem(datetime.now(UTC)), AlertContext())
+    other = PostedAlert(gone, "refused", why="answered 400: no such label")
+    store_posted(database, "http://am:9093", [other], Term(1, datetime.now(UTC)))
     refused = PostedAlert(alert, "refused", why="answered 400: no such label")
     store_posted(scene.site.database, "http://am:9093", [refused], Term(1, datetime.now(UTC)))
     (found,) = json.loads(scene.run("list", "--json", "--target", "alertmanager:http://am:9093").stdout)
     assert (found["state"], found["subject"], found["why"]) == (
         "refused", alert.problem_id, "answered 400: no such label",
     )  # fmt: skip
+
+
+def test_the_job_of_alerts_posts_counts_and_says_why_they_wait(scene: Scene) -> None:
+    """As the schedule makes it."""
+    with serving_alertmanager() as server:
+        scene.add(f'[alertmanager]\nurls = ["{server.url}"]\n[[routes]]\nowner = "search-team"\n')
+        scene.file.write_text("\n".join(scene.sections))
+        settings, telemetry = load(scene.file, {}).settings, Telemetry()
+        planned = job_schedule(settings, scene.site.database, telemetry, lambda: False)
+        [(every_s, job)] = [(every_s, job) for name, every_s, job in planned if name == "alerts"]
+        world = scene.site.world
+        jobs, _, _ = scheduled(world, Leads(world.term), Clock(), lambda: datetime.now(UTC))
+        scene.site.sees("drift")
+        assert every_s == settings.alertmanager.every_s
+        assert jobs.run("alerts", job)
+        firing = {"url": server.url}
+        assert telemetry.registry.get_sample_value("ragtide_alerts_firing", firing) == 1
+        assert server.posted[0][0]["labels"]["owner"] == "search-team"
+        assert scene.run("list").stderr == ""
+        server.faults.append(AlertmanagerFault("POST", "/alerts", 407, b'"log in"'))
+        scene.site.sees("drift", place=ProblemKey("docs", "prod", "m1", "level", "quality.good"))
+        assert not jobs.run("alerts", job)
+        said = scene.run("list")
+        assert "alerts wait for Alertmanager" in said.stderr
+        assert "answered POST /api/v2/alerts with 407: log in" in said.stderr
 
 
 def test_a_sample_alert_says_what_alertmanager_answered(scene: Scene) -> None:
