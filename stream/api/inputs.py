@@ -102,16 +102,14 @@ def _recorded(row: Mapping[str, Any]) -> dict[str, Any]:
 def _file(path: Path, max_bytes: int) -> Source:
     try:
         size = path.stat().st_size
-        file = path.open("rb")
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ConfigError(
-            f"{path}: cannot be read: {reason}; give the path of a JSON lines file, or {_FORMS}"
-        ) from None
+        path.open("rb").close()  # it is opened when it is read
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+        raise ConfigError(f"{path}: cannot be read: {reason}; give the path of a JSON lines file") from None
     topic = f"file:{path.name}"
 
     def items() -> Iterator[Item]:
-        with file:
+        with path.open("rb") as file:
             for number, value in read_lines(file, max_bytes):
                 yield Item(StoredRecord(topic, 0, number, 0, None, value), file.tell())
 

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from ragtide.stream.console import PlainConsole
+from ragtide.stream.terminal_text import plain
 
 AFTER_S = 2.0  # shorter work shows no bar
 _EVERY_S = 0.2
@@ -46,9 +47,14 @@ class _TerminalBar:
     def __init__(self, what: str, total: int | None, console: PlainConsole) -> None:
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        self._bar = Progress(*columns, console=console, transient=True, auto_refresh=False)
-        self._task = self._bar.add_task(what, total=total)
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(),
+        )
+        self._bar = Progress(*columns, console=console, transient=console.is_terminal, auto_refresh=False)
+        self._task = self._bar.add_task(plain(what), total=total)
         self._is_started = False
 
     def show(self, done: int) -> None:
@@ -73,7 +79,7 @@ class _NotebookBar:
 
     def show(self, done: int) -> None:
         share = f'value="{done}" max="{self._total}"' if self._total else ""
-        self._write(f"<progress {share}></progress> {escape(self._what)}")
+        self._write(f"<progress {share}></progress> {escape(plain(self._what))}")
 
     def close(self) -> None:
         if self._handle is not None:
