@@ -37,14 +37,14 @@ __all__ = [
     "label",
 ]
 
+if not TYPE_CHECKING:  # or any name would pass a type checker
 
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from ragtide.stream import api
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from ragtide.stream import api
 
-    return getattr(api, name)
+        return getattr(api, name)
 
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -45,7 +45,13 @@ def test_a_file_has_the_numbers_of_its_lines(tmp_path: Path) -> None:
 
 
 def test_dicts_traces_and_texts_are_numbered_from_one() -> None:
-    trace = Trace(trace_id="t", time=datetime(2026, 3, 1, 12, tzinfo=UTC), app="a", question="q", contexts=("text",))
+    trace = Trace(
+        trace_id="t",
+        time=datetime(2026, 3, 1, 12, tzinfo=UTC),
+        app="a",
+        question="q",
+        contexts=(Chunk(chunk_id("text"), "text"),),
+    )
     source = open_source([{"a": 1}, UserDict({"a": 2}), trace, '{"a": 3}', b'{"a": 4}'], LIMIT)
     assert source.total == 5
     items = list(source.items)
@@ -159,11 +165,12 @@ def test_a_frame_leaves_out_missing_values_and_keeps_types() -> None:
 
 def test_arrow_tables_batches_and_readers_are_the_same_rows() -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    rows = [{"trace_id": f"t-{n}", "segments": {"tenant": "acme"}, "cost_usd": None} for n in range(2_500)]
+    ids = [f"t-{n}" for n in range(2_500)]
+    rows = [{"trace_id": id, "segments": [("tenant", "acme")], "cost_usd": None} for id in ids]
     kinds = [("trace_id", pyarrow.string()), ("cost_usd", pyarrow.float64())]
     schema = pyarrow.schema([*kinds, ("segments", pyarrow.map_(pyarrow.string(), pyarrow.string()))])
-    table = pyarrow.Table.from_pylist([{**row, "segments": list(row["segments"].items())} for row in rows], schema)
-    wanted = [{"trace_id": row["trace_id"], "segments": row["segments"]} for row in rows]
+    table = pyarrow.Table.from_pylist(rows, schema)
+    wanted = [{"trace_id": id, "segments": {"tenant": "acme"}} for id in ids]
     batches = table.to_batches(max_chunksize=700)
     assert values(table) == wanted
     assert values(pyarrow.RecordBatchReader.from_batches(schema, batches)) == wanted

@@ -15,10 +15,8 @@ from ragtide.stream.ingest.records import StoredRecord
 from ragtide.stream.settings.loader import Settings
 from tests.stream.pipe.replaying import BASE_MS, fields, file_source, go, lines, rows
 
-CHOSEN = {
-    "enabled": ["bleu", "classification", "exact_match", "inputs", "operations", "pii_leakage", "rouge", "sari"],
-    "params": {"rouge": {"use_stemmer": True}},
-}
+EVALUATORS = ["bleu", "classification", "exact_match", "inputs", "operations", "pii_leakage", "rouge", "sari"]
+CHOSEN: dict[str, Any] = {"enabled": EVALUATORS, "params": {"rouge": {"use_stemmer": True}}}
 SAMPLING = {"evaluators": {"bleu": 0.5}}
 
 
@@ -64,7 +62,7 @@ def test_a_replay_of_the_file_leaves_the_scores_of_evaluate(database: Database, 
     file.write_text(lines(*mixed(60)))
     sections: dict[str, Any] = {"evaluators": CHOSEN, "sampling": SAMPLING, "worker": {"batch_records": 16}}
     run = go(database, file_source(file), chosen=Settings.model_validate(sections))
-    result = evaluate(file, CHOSEN["enabled"], settings=sections, progress=False)
+    result = evaluate(file, EVALUATORS, settings=sections, progress=False)
     stored = {(row["trace_id"], row["evaluator"]): of_row(row) for row in rows(database, "scores")}
     assert len(stored) > 300
     assert {status for status, *_ in stored.values()} == {"scored", "not_applicable", "sampled_out"}
@@ -91,4 +89,4 @@ def test_the_lane_of_a_worker_gives_the_scores_of_evaluate() -> None:
             if without_evaluator(row.version) > without_evaluator(before.version):
                 newest[row.trace_id, row.evaluator] = row
     wanted = {key: of_row(row._asdict()) for key, row in newest.items()}
-    assert of_result(evaluate(records, CHOSEN["enabled"], settings=sections, progress=False)) == wanted
+    assert of_result(evaluate(records, EVALUATORS, settings=sections, progress=False)) == wanted
