@@ -11,6 +11,9 @@ _MOST_LISTED = 20
 _APPS = " UNION DISTINCT ".join(
     f"SELECT DISTINCT app AS name FROM {table}" for table in ("windows", "dirty_windows", "problem_events", "insights")
 )
+_METRICS = " UNION DISTINCT ".join(
+    f"SELECT DISTINCT metric AS name FROM {table}" for table in ("windows", "problem_events")
+)
 _RUNS = "SELECT run_id AS name FROM runs FINAL UNION DISTINCT SELECT DISTINCT run_id AS name FROM windows"
 
 
@@ -27,6 +30,12 @@ def known_values(database: "Database", column: str, app: str) -> list[str]:
 def known_runs(database: "Database") -> list[str]:
     """Every run that a replay started, and those with windows: `live` and `probe` too."""
     return _names(database, _RUNS)
+
+
+def stored_metrics(database: "Database") -> list[str]:
+    """Every metric with windows or problems, and its evaluator; some may not be installed here."""
+    found = _names(database, _METRICS)
+    return sorted({*found, *(name.partition(".")[0] for name in found)})
 
 
 def known_insight_types(database: "Database") -> list[str]:

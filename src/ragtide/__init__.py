@@ -4,7 +4,7 @@
 used, so that `import ragtide` takes no time.
 """
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # as that of `typing`, which would take longer to import than all of this
 
 if TYPE_CHECKING:
     from ragtide.stream.api import (

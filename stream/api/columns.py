@@ -1,4 +1,4 @@
-"""Collect the score rows of the pipeline as columns: a tenth of the memory that rows take."""
+"""Collect the score rows of the pipeline as columns: a third of the memory that rows take."""
 
 import math
 from array import array

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -16,7 +16,7 @@ from ragtide.sinks.rows import LIVE
 from ragtide.stream.api import stored_sql as sql
 from ragtide.stream.api.effective_settings import NO_CHANGES, Changes, connection_settings
 from ragtide.stream.api.stored_rows import CutWarning, StoredRows, read_stream
-from ragtide.stream.known_names import known_apps, known_insight_types, known_metrics, nearest_of
+from ragtide.stream.known_names import known_apps, known_insight_types, known_metrics, nearest_of, stored_metrics
 
 LIMIT = 100_000
 STATES = ("pending", "open", "resolved")
@@ -181,11 +181,14 @@ class Connection:
 
     def _check_names(self, filters: Mapping[str, Any]) -> None:
         """Raise `ConfigError` for a name that nothing has."""
-        known = {"apps": lambda: known_apps(self._database), "metrics": known_metrics}
-        known["types"] = lambda: known_insight_types(self._database)
+        known: dict[str, Callable[[], Iterable[str]]] = {
+            "apps": lambda: known_apps(self._database),
+            "metrics": lambda: [*known_metrics(), *stored_metrics(self._database)],
+            "types": lambda: known_insight_types(self._database),
+        }
         for option, names in known.items():
             if wanted := filters.get(option):
-                valid = sorted(names())
+                valid = sorted({*names()})
                 if unknown := next((name for name in wanted if name not in valid), None):
                     raise ConfigError(f"{option}: there is no {unknown!r}; {nearest_of(unknown, valid)}")
 

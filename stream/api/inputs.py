@@ -68,7 +68,8 @@ def _rows_of(records: Any) -> Iterator[Mapping[str, Any]] | None:
     if hasattr(records, "iloc") and hasattr(records, "columns"):
         return _frame_rows(records)
     if hasattr(records, "to_batches") and hasattr(records, "schema"):
-        return _batch_rows(records.to_batches(max_chunksize=_ROWS))
+        of_files = hasattr(records, "count_rows")  # a dataset
+        return _batch_rows(records.to_batches(**{"batch_size" if of_files else "max_chunksize": _ROWS}))
     if hasattr(records, "to_pylist") and hasattr(records, "schema"):
         return _batch_rows([records])
     if hasattr(records, "read_next_batch"):

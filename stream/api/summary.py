@@ -1,6 +1,6 @@
 """Summarise the scores of each metric: mean or share with its interval, quantiles, coverage and reasons. Pure."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -68,10 +68,7 @@ def summarise(columns: ScoreColumns, seen: int, confidence: float = CONFIDENCE) 
     if other := seen - len(columns):
         skipped["other_task"] = other
     failures = {why: n for (state, why), n in by_reason.items() if state == "failed"}
-    sums: Counter[str] = Counter()
-    for parts in columns.parts.values():
-        sums.update(parts)
-    combined = combine_parts(evaluator, sums)
+    combined = combine_parts(evaluator, _sum_parts(columns) if evaluator.combine is not None else {})
     for metric in evaluator.metrics:
         values = scores_of(columns, metric.key)
         counts = {"seen": seen, "sampled": seen - status["sampled_out"], "failed": status["failed"]}
@@ -87,6 +84,14 @@ def summarise(columns: ScoreColumns, seen: int, confidence: float = CONFIDENCE) 
             scored = status["scored"]
             counts |= {"scored": scored, "applicable": scored + status["failed"]}
             yield _of_window(columns, metric, labels, value, counts, skipped, failures)
+
+
+def _sum_parts(columns: ScoreColumns) -> Mapping[str, float]:
+    sums: defaultdict[str, float] = defaultdict(float)
+    for parts in columns.parts.values():
+        for key, count in parts.items():
+            sums[key] += count
+    return sums
 
 
 def scores_of(columns: ScoreColumns, key: str) -> npt.NDArray[np.float64]:

@@ -109,6 +109,15 @@ def test_by_default_the_evaluators_of_the_lane_fast_run() -> None:
     assert {"rouge", "operations", "pii_leakage"} <= {*result.evaluators}
 
 
+@pytest.mark.onnx
+def test_the_lane_model_loads_the_encoder_and_only_the_encoder_that_is_packaged() -> None:
+    result = evaluate([trace(0), trace(1, contexts=...)], "groundedness", lanes="model", progress=False)
+    first, second = result["t-0"]["groundedness"], result["t-1"]["groundedness"]
+    assert first.status == "scored"
+    assert all(0 <= value <= 1 for value in first.metrics.values())
+    assert (second.status, second.reason) == ("not_applicable", "missing_contexts")
+
+
 def test_own_evaluators_run_beside_the_installed_ones_and_a_failure_is_no_score() -> None:
     records = [trace(0, answer="one two"), trace(1, answer="boom"), trace(2, answer="")]
     result = evaluate(records, [answers, "inputs"], progress=False)

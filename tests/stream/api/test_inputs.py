@@ -175,4 +175,5 @@ def test_arrow_tables_batches_and_readers_are_the_same_rows() -> None:
     assert values(table) == wanted
     assert values(pyarrow.RecordBatchReader.from_batches(schema, batches)) == wanted
     assert values(batches[0]) == wanted[:700]
+    assert values(pytest.importorskip("pyarrow.dataset").dataset(table)) == wanted
     assert [open_source(one, LIMIT).total for one in (table, batches[0])] == [2_500, 700]
