@@ -2,13 +2,13 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragtide.evaluators import registry
 from ragtide.evaluators.encoder import load_encoder, load_encoders
 from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
-from ragtide.evaluators.errors import Unavailable
+from ragtide.evaluators.errors import ConfigError, Unavailable
 from ragtide.evaluators.models import load_models
 from ragtide.evaluators.plan import Plan, prepare, wanted_encoders, wanted_models
 from ragtide.evaluators.resources import Resources
@@ -23,6 +23,27 @@ from ragtide.stream.settings.loader import Settings
 from ragtide.stream.topic_model_cache import TopicModelCache
 
 log = logging.getLogger(__name__)
+
+
+def restrict(
+    settings: Settings, evaluators: Sequence[str], lanes: Sequence[Lane], known: Mapping[str, Evaluator]
+) -> Settings:
+    """Restrict the settings to these evaluators, and to these lanes; empty: all.
+
+    Other evaluators load no model. Raises `ConfigError` if a named evaluator runs in another lane.
+    """
+    chosen = settings.evaluators
+    if evaluators:
+        chosen = chosen.model_copy(update={"enabled": tuple(evaluators)})
+    if lanes:
+        lane_of = {id: evaluator.lane for id, evaluator in known.items()}
+        if elsewhere := [f"{id} ({lane_of[id]})" for id in evaluators if lane_of.get(id, lanes[0]) not in lanes]:
+            raise ConfigError(
+                f"these evaluators run in another lane: {', '.join(elsewhere)}; only {', '.join(lanes)} is chosen"
+            )
+        others = tuple(id for id, lane in lane_of.items() if lane not in lanes)
+        chosen = chosen.model_copy(update={"disabled": (*chosen.disabled, *others)})
+    return settings.model_copy(update={"evaluators": chosen})
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ TOP_LEVEL = {
 # shares cards out.
 LOOK_AT_THE_ENVIRONMENT = {
     *("stream/cli/demo.py", "stream/cli/options.py", "stream/jobs_process.py", "stream/local/services.py"),
-    *("evaluators/runtime/cards.py", "sinks/clickhouse/embedded/confinement.py"),
+    *("stream/api/effective_settings.py", "evaluators/runtime/cards.py", "sinks/clickhouse/embedded/confinement.py"),
 }
 
 

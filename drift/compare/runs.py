@@ -1,18 +1,16 @@
-"""Compare the metrics of two runs, corrected for multiple testing."""
+"""Compare the metrics of two stored runs: ClickHouse sums their values."""
 
 import difflib
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
-from ragtide.drift.compare.model import ChangeVerdict, CompareQuery, Comparison, MetricChange, MovedTrace, VersionPair
-from ragtide.drift.stats import Difference, Sample, benjamini_hochberg, paired_difference, unpaired_difference
+from ragtide.drift.compare.decision import FAILURE, EvaluatorRun, MetricSums, compare_sums, shared_evaluators
+from ragtide.drift.compare.model import CompareQuery, Comparison, MovedTrace
+from ragtide.drift.stats import Sample
 from ragtide.drift.windows import MINUTE_S, WHOLE_MINUTES, MetricRef
 from ragtide.evaluators.errors import ConfigError
 from ragtide.sinks.clickhouse.database import Database
 
-_FAILURE = ""  # the metric key of failures: 1 where the evaluator failed, 0 where it scored
 _MAX_VERSIONS = 5
 _CONDITIONS = {
     "app": "app = {app:String}",
@@ -21,134 +19,18 @@ _CONDITIONS = {
 }
 
 
-class _EvaluatorRun(NamedTuple):
-    """Failures and versions of one evaluator in a run."""
-
-    failed: int
-    fingerprints: tuple[str, ...]
-
-
-class _MetricSums(NamedTuple):
-    """One metric's values: all of each run, and those of traces in both with their differences."""
-
-    key: str
-    a: Sample
-    b: Sample
-    pairs_a: float  # means of the pairs
-    pairs_b: float
-    differences: Sample
-    moved: tuple[MovedTrace, ...]
-
-
 def compare(database: Database, declared: Mapping[str, MetricRef], query: CompareQuery) -> Comparison:
     """Compare every metric that both runs have, by name. Raises `ConfigError` for an unknown run or metric.
 
     The failure rate of an evaluator is compared as `evaluator.(failed)`.
     """
     of_a, of_b = (_evaluator_runs(database, query, run) for run in (query.run_a, query.run_b))
-    wanted = {name.partition(".")[0] for name in query.metrics}
-    both = [name for name in sorted(of_a.keys() & of_b.keys()) if not wanted or name in wanted]
-    changes = [
-        _change(name, found, of_a[name], of_b[name], declared, query)
-        for name in both
-        for found in _metric_sums(database, query, name)
-        if (found.key and _is_selected(f"{name}.{found.key}", query.metrics))
-        or (not found.key and of_a[name].failed + of_b[name].failed)
-    ]
-    there = {change.metric for change in changes}
-    if absent := [name for name in query.metrics if name not in there and name not in both]:
-        raise ConfigError(
-            f"both runs lack {', '.join(absent)}; they share: {', '.join(sorted(of_a.keys() & of_b.keys()))}"
-        )
-    return Comparison(
-        metrics=tuple(_with_verdicts(changes, query)),
-        only_a=tuple(sorted(of_a.keys() - of_b.keys())),
-        only_b=tuple(sorted(of_b.keys() - of_a.keys())),
-        fingerprints={
-            name: VersionPair(of_a[name].fingerprints, of_b[name].fingerprints)
-            for name in both
-            if of_a[name].fingerprints != of_b[name].fingerprints
-        },
-        incomplete=_incomplete_runs(database, (query.run_a, query.run_b)),
-    )
+    sums = {name: _metric_sums(database, query, name) for name in shared_evaluators(of_a, of_b, query)}
+    incomplete = _incomplete_runs(database, (query.run_a, query.run_b))
+    return compare_sums(sums, of_a, of_b, declared, query, incomplete)
 
 
-def _is_selected(metric: str, names: Sequence[str]) -> bool:
-    return not names or metric in names or metric.partition(".")[0] in names
-
-
-def _change(
-    evaluator: str,
-    found: _MetricSums,
-    of_a: _EvaluatorRun,
-    of_b: _EvaluatorRun,
-    declared: Mapping[str, MetricRef],
-    query: CompareQuery,
-) -> MetricChange:
-    pairs = found.differences.n
-    by_pairs = pairs > 0 and 2 * pairs >= min(found.a.n, found.b.n)
-    difference = _difference(found, by_pairs, 1 - query.alpha)
-    name = f"{evaluator}.{found.key or '(failed)'}"
-    known = declared.get(name)
-    return MetricChange(
-        metric=name,
-        better="lower" if found.key == _FAILURE else known.metric.better if known else None,
-        verdict="unknown",
-        method="paired" if by_pairs else "welch",
-        paired=pairs,
-        only_a=found.a.n - pairs,
-        only_b=found.b.n - pairs,
-        mean_a=_finite(found.pairs_a if by_pairs else found.a.mean),
-        mean_b=_finite(found.pairs_b if by_pairs else found.b.mean),
-        difference=difference.value,
-        low=difference.low,
-        high=difference.high,
-        p=difference.p,
-        p_adjusted=None,
-        coverage_a=_coverage(found.key, found.a.n, of_a),
-        coverage_b=_coverage(found.key, found.b.n, of_b),
-        moved=found.moved,
-    )
-
-
-def _difference(found: _MetricSums, by_pairs: bool, confidence: float) -> Difference:
-    """Compare the pairs if at least half of the smaller run is paired, else all values as independent samples."""
-    if by_pairs:
-        return paired_difference(found.differences, confidence)
-    return unpaired_difference(found.a, found.b, confidence) if found.a.n and found.b.n else Difference()
-
-
-def _finite(mean: float) -> float | None:
-    """Replace the mean of no values, or an overflow, by None."""
-    return mean if math.isfinite(mean) else None
-
-
-def _coverage(key: str, scored: int, evaluated: _EvaluatorRun) -> float | None:
-    applicable = scored + evaluated.failed
-    return scored / applicable if key != _FAILURE and applicable else None
-
-
-def _with_verdicts(changes: Sequence[MetricChange], query: CompareQuery) -> list[MetricChange]:
-    """Set verdict and adjusted p-value of changes that have a p-value."""
-    known = [change for change in changes if change.p is not None]
-    adjusted = benjamini_hochberg([change.p for change in known if change.p is not None])
-    judged = {
-        change.metric: replace(change, p_adjusted=p, verdict=_verdict(change, p, query))
-        for change, p in zip(known, adjusted, strict=True)
-    }
-    return [judged.get(change.metric, change) for change in changes]
-
-
-def _verdict(change: MetricChange, p: float, query: CompareQuery) -> ChangeVerdict:
-    difference = change.difference or 0.0
-    if p > query.alpha or abs(difference) < query.min_change:
-        return "same"
-    if change.better is None:
-        return "differs"
-    return "better" if (difference > 0) == (change.better == "higher") else "worse"
-
-
-def _evaluator_runs(database: Database, query: CompareQuery, run: str) -> dict[str, _EvaluatorRun]:
+def _evaluator_runs(database: Database, query: CompareQuery, run: str) -> dict[str, EvaluatorRun]:
     """Read failures and versions by evaluator. Raises `ConfigError` if the run has no such scores."""
     statement = f"""
         SELECT evaluator, countIf(status = 'failed') AS failed,
@@ -157,10 +39,10 @@ def _evaluator_runs(database: Database, query: CompareQuery, run: str) -> dict[s
     rows = _rows(database, query, statement, run=run)
     if not rows:
         raise ConfigError(_no_scores_message(database, run))
-    return {row["evaluator"]: _EvaluatorRun(row["failed"], tuple(row["fingerprints"])) for row in rows}
+    return {row["evaluator"]: EvaluatorRun(row["failed"], tuple(row["fingerprints"])) for row in rows}
 
 
-def _metric_sums(database: Database, query: CompareQuery, evaluator: str) -> list[_MetricSums]:
+def _metric_sums(database: Database, query: CompareQuery, evaluator: str) -> list[MetricSums]:
     """Aggregate each metric of an evaluator, sorted; of a trace scored twice in a run the newest version counts."""
     both = "in_a AND in_b"
     statement = f"""
@@ -178,7 +60,7 @@ def _metric_sums(database: Database, query: CompareQuery, evaluator: str) -> lis
         )
         GROUP BY key ORDER BY key"""
     return [
-        _MetricSums(
+        MetricSums(
             key=row["key"],
             a=Sample(*row["all_a"]),
             b=Sample(*row["all_b"]),
@@ -205,7 +87,7 @@ def _select_values(query: CompareQuery, run: str) -> str:
     where = _where(query, f"run_id = {{{run}:String}} AND evaluator = {{evaluator:String}}")
     return f"""
         SELECT trace_id, mapConcat(CAST(metrics, 'Map(String, Float64)'),
-            map('{_FAILURE}', toFloat64(status = 'failed'))) AS held
+            map('{FAILURE}', toFloat64(status = 'failed'))) AS held
         FROM scores FINAL WHERE {where} AND status IN ('scored', 'failed')
         ORDER BY version DESC LIMIT 1 BY trace_id"""
 

@@ -7,7 +7,7 @@
 
 from ragtide.drift.stats import calendar
 from ragtide.drift.stats.calendar import DAY_S, HOUR_S, HOURS, SATURDAY, WEEKDAYS, is_weekend, weekday_of
-from ragtide.drift.stats.means import Difference, Sample, paired_difference, unpaired_difference
+from ragtide.drift.stats.means import Difference, Sample, mean_interval, paired_difference, unpaired_difference
 from ragtide.drift.stats.multiple_testing import benjamini_hochberg, e_bh
 from ragtide.drift.stats.proportions import (
     CONFIDENCE,
@@ -53,6 +53,7 @@ __all__ = [
     "in_sample",
     "is_weekend",
     "lift",
+    "mean_interval",
     "paired_difference",
     "sample_minutes",
     "share_difference",

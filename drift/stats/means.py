@@ -1,4 +1,4 @@
-"""Differences of means, paired and unpaired, with confidence intervals and p-values. Pure.
+"""Means and their differences, paired and unpaired, with confidence intervals and p-values. Pure.
 
 Paired (Student): d = mean(b - a), s its standard deviation, interval d ± t(n - 1) s / sqrt(n).
 Unpaired (Welch 1947): d = mean(b) - mean(a), interval d ± t(v) sqrt(e), where e = va / na + vb / nb and
@@ -10,6 +10,8 @@ Paired: the sign test, 2 · 2^-n. Unpaired: Fisher's bound for values that separ
 
 import math
 from dataclasses import dataclass
+
+from ragtide.drift.stats.proportions import CONFIDENCE, Interval
 
 _ROUNDING = 1e-9  # relative: a smaller standard deviation comes from the arithmetic, not from the values
 
@@ -31,6 +33,12 @@ class Difference:
     low: float | None = None
     high: float | None = None
     p: float | None = None
+
+
+def mean_interval(sample: Sample, confidence: float = CONFIDENCE) -> Interval | None:
+    """Return the interval of a mean (Student's t); None for fewer than two values, or if they do not vary."""
+    found = paired_difference(sample, confidence)  # of pairs with 0
+    return None if found.low is None or found.high is None else Interval(found.low, found.high)
 
 
 def paired_difference(differences: Sample, confidence: float = 0.95) -> Difference:

@@ -41,7 +41,8 @@ def wilson(share: Share, confidence: float = CONFIDENCE) -> Interval:
     n, p, z2 = share.n, share.value, z**2
     middle = (p + z2 / (2 * n)) / (1 + z2 / n)
     reach = z / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
-    return Interval(max(0.0, middle - reach), min(1.0, middle + reach))
+    low = max(0.0, middle - reach) if share.hits else 0.0  # exact where rounding would not be
+    return Interval(low, min(1.0, middle + reach) if share.hits < n else 1.0)
 
 
 def share_difference(here: Share, there: Share, confidence: float = CONFIDENCE) -> Interval:

@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "worker": ("ragtide.stream.cli.worker", "Evaluate traces from Kafka, one process per lane."),
     "jobs": ("ragtide.stream.cli.jobs", "Close windows, evaluate rules, open and resolve problems."),
     "replay": ("ragtide.stream.cli.replay", "Evaluate a range of a topic, or a file, into a separate run."),
+    "evaluate": ("ragtide.stream.cli.evaluate", "Evaluate a file of traces here, and print a summary of each metric."),
     "dead-letters": (
         "ragtide.stream.cli.dead_letters",
         "List, show, replay or drop records that could not be processed.",

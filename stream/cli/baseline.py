@@ -10,8 +10,9 @@ import click
 
 from ragtide.stream.cli import completion
 from ragtide.stream.cli.baseline_pin import COMMANDS
-from ragtide.stream.cli.names import check_names, given, known_apps, known_metrics, known_values
+from ragtide.stream.cli.names import check_names, given
 from ragtide.stream.cli.options import config_option, settings_from
+from ragtide.stream.known_names import known_apps, known_metrics, known_values
 from ragtide.stream.terminal import say, say_json
 
 if TYPE_CHECKING:

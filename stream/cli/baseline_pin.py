@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ragtide.stream.cli import completion
-from ragtide.stream.cli.names import check_names, known_apps
+from ragtide.stream.cli.names import check_names
 from ragtide.stream.cli.options import EventTime, by_option, config_option, split, user_name, why_option
 from ragtide.stream.cli.problems_lookup import open_database
+from ragtide.stream.known_names import known_apps
 from ragtide.stream.terminal import say, say_json
 
 if TYPE_CHECKING:

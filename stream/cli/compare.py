@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from ragtide.stream.cli import completion
-from ragtide.stream.cli.names import check_names, given, known_apps
+from ragtide.stream.cli.names import check_names, given
 from ragtide.stream.cli.options import EventTime, FiniteRange, config_option, settings_from, split
+from ragtide.stream.known_names import known_apps
 from ragtide.stream.terminal import say_json
 
 WORSE = 1

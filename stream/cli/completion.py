@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from ragtide.stream.cli.names import known_apps, known_metrics, known_runs
 from ragtide.stream.cli.options import settings_from
+from ragtide.stream.known_names import known_apps, known_metrics, known_runs
 
 if TYPE_CHECKING:
     from ragtide.sinks.clickhouse.database import Database

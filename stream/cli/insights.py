@@ -10,9 +10,10 @@ import click
 
 from ragtide.stream.cli import completion
 from ragtide.stream.cli.insights_topics import topics
-from ragtide.stream.cli.names import check_names, given, known_apps, known_insight_types
+from ragtide.stream.cli.names import check_names, given
 from ragtide.stream.cli.options import FiniteRange, config_option
 from ragtide.stream.cli.problems_lookup import open_database
+from ragtide.stream.known_names import known_apps, known_insight_types
 from ragtide.stream.terminal import say, say_json
 
 if TYPE_CHECKING:

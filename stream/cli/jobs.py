@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragtide.stream.cli.names import check_names, known_jobs
+from ragtide.stream.cli.names import check_names
 from ragtide.stream.cli.options import FiniteRange, config_option, settings_from
 from ragtide.stream.cli.problems_lookup import open_database
+from ragtide.stream.known_names import known_jobs
 from ragtide.stream.terminal import say, say_json
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import click
 
 from ragtide.stream.cli import completion
-from ragtide.stream.cli.names import check_names, known_apps, known_metrics, selects_metric, with_evaluators
+from ragtide.stream.cli.names import check_names, selects_metric, with_evaluators
 from ragtide.stream.cli.options import split
+from ragtide.stream.known_names import known_apps, known_metrics
 
 if TYPE_CHECKING:
     from ragtide.drift.problems import Problem

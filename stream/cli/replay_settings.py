@@ -38,19 +38,10 @@ def as_variables(changes: Sequence[str]) -> dict[str, str]:
 
 
 def choose(settings: "Settings", evaluators: Sequence[str], lanes: "Sequence[Lane]") -> "Settings":
-    """Restrict the settings to these evaluators, and to these lanes; empty: all.
+    """Restrict the settings to the evaluators of --evaluators and the lanes of --lane; empty: all."""
+    if not evaluators and not lanes:
+        return settings
+    from ragtide.evaluators import registry
+    from ragtide.stream.assembly import restrict
 
-    Other evaluators load no model. Raises `UsageError` if a named evaluator runs in another lane.
-    """
-    chosen = settings.evaluators
-    if evaluators:
-        chosen = chosen.model_copy(update={"enabled": tuple(evaluators)})
-    if lanes:
-        from ragtide.evaluators import registry
-
-        lane_of = {id: evaluator.lane for id, evaluator in registry.load().items()}
-        if elsewhere := [f"{id} ({lane_of[id]})" for id in evaluators if lane_of.get(id, lanes[0]) not in lanes]:
-            raise click.UsageError(f"--evaluators names {', '.join(elsewhere)}; --lane has {', '.join(lanes)} only")
-        others = tuple(id for id, lane in lane_of.items() if lane not in lanes)
-        chosen = chosen.model_copy(update={"disabled": (*chosen.disabled, *others)})
-    return settings.model_copy(update={"evaluators": chosen})
+    return restrict(settings, evaluators, lanes, registry.load())

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragtide.stream.cli import completion
-from ragtide.stream.cli.names import check_names, known_runs
+from ragtide.stream.cli.names import check_names
 from ragtide.stream.cli.options import config_option
 from ragtide.stream.cli.problems_lookup import open_database
+from ragtide.stream.known_names import known_runs
 from ragtide.stream.terminal import confirm, say, say_json
 
 if TYPE_CHECKING:

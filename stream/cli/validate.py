@@ -2,7 +2,6 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from ragtide.stream.ingest.validation import Validation
 
 _REFUSED = 1
-_CHUNK = 1 << 20
 
 
 @click.command()
@@ -47,26 +45,15 @@ def command(file: IO[bytes] | None, as_json: bool, schema: bool, config: Path | 
     if file is None:
         raise click.UsageError("name a file of traces, one per line, or - for standard input")
     from ragtide.stream.ingest.decoding import Limits
+    from ragtide.stream.ingest.json_lines import read_lines
     from ragtide.stream.ingest.validation import validate
 
     limits = Limits.of(settings.ingest, settings.retention, timely=False)
     report = _Report(as_json)
-    for number, line in _lines(file, limits.max_bytes):
+    for number, line in read_lines(file, limits.max_bytes):
         report.add(number, validate(line, limits))
     report.finish()
     sys.exit(_REFUSED if report.refused else 0)
-
-
-def _lines(file: IO[bytes], max_bytes: int) -> Iterator[tuple[int, bytes]]:
-    """Number and bytes of each line that is not blank; of a line beyond the limit one byte more than the limit."""
-    number = 0
-    while line := file.readline(max_bytes + 1):
-        number += 1
-        end = line
-        while not end.endswith(b"\n") and (end := file.readline(_CHUNK)):
-            pass  # the rest of a line that is too big
-        if line.strip():
-            yield number, line.rstrip(b"\r\n")
 
 
 class _Report:

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ragtide.evaluators.errors import ConfigError
+from ragtide.stream.ingest.json_lines import read_lines
 from ragtide.stream.ingest.records import Record, StoredRecord
 from ragtide.stream.replay.loop import RecordBatch
 from ragtide.stream.replay.runs import Position
-
-_CHUNK = 1 << 20
 
 
 class FileSource:
@@ -47,17 +46,12 @@ class FileSource:
     def _read_batch(self, file: BinaryIO, line: int) -> tuple[list[Record], int]:
         records: list[Record] = []
         size = 0
-        while len(records) < self._records and size < self._bytes:
-            text = file.readline(self._max_line + 1)
-            if not text:
+        for number, value in read_lines(file, self._max_line, after=line):
+            line = number
+            size += len(value)
+            records.append(StoredRecord(self.topic, 0, number, 0, None, value))
+            if len(records) >= self._records or size >= self._bytes:
                 break
-            line += 1
-            if len(text) > self._max_line and not text.endswith(b"\n"):
-                while (rest := file.readline(_CHUNK)) and not rest.endswith(b"\n"):
-                    pass  # the record becomes a dead letter (too_big): the rest of the line is not needed
-            if text.strip():
-                size += len(text)
-                records.append(StoredRecord(self.topic, 0, line, 0, None, text.rstrip(b"\r\n")))
         return records, line
 
 

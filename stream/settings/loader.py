@@ -3,9 +3,10 @@
 The package that a section configures defines it. A name that no section knows is an error.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
@@ -32,7 +33,9 @@ from ragtide.stream.settings.toml_lines import lines_of
 
 DEFAULT_FILE = "ragtide.toml"
 DEFAULT = "default"
+CHANGES = "settings"  # the origin of a setting that a caller changed
 MASK = "********"
+Origins = Mapping[tuple[str, ...], str]
 _LONGEST_REASON = 500  # characters: it may quote a value
 _TABLE, _LIST = "give a table", 'give a list, such as ["a", "b"]'
 _MESSAGES = {"model_type": _TABLE, "dict_type": _TABLE, "tuple_type": _LIST, "list_type": _LIST}
@@ -129,10 +132,11 @@ class Entry:
     description: str
 
 
-def load(path: Path | None, environ: Mapping[str, str]) -> Loaded:
-    """Read `path` (else RAGTIDE_CONFIG, else ./ragtide.toml where it exists) and `environ`.
+def load(path: Path | None, environ: Mapping[str, str], changes: Mapping[str, Any] = MappingProxyType({})) -> Loaded:
+    """Read `path` (else RAGTIDE_CONFIG, else ./ragtide.toml where it exists) and `environ`; `changes` go on top.
 
-    Raises `ConfigError` with every invalid setting, its position and the most similar valid name; never a secret.
+    `changes` are tables as in the file. Raises `ConfigError` with every invalid setting, its position and the most
+    similar valid name; never a secret.
     """
     file = _file(path, environ)
     text = _read(file) if file is not None else ""
@@ -142,6 +146,20 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Loaded:
         _put(values, found.path, found.value)
         origins = {at: origin for at, origin in origins.items() if at[: len(found.path)] != found.path}
         origins[found.path] = found.variable
+    return _change(values, origins, file, changes)
+
+
+def load_values(changes: Mapping[str, Any]) -> Loaded:
+    """Make settings of `changes` over the defaults, without file and environment; raises as `load`."""
+    return _change({}, {}, None, changes)
+
+
+def _change(values: dict[str, Any], origins: Origins, file: Path | None, changes: Mapping[str, Any]) -> Loaded:
+    """Put `changes` over the values that were read, and validate all."""
+    for at, value in _leaf_values(changes):
+        _put(values, at, value)
+        origins = {path: origin for path, origin in origins.items() if path[: len(at)] != at}
+        origins[at] = CHANGES
     try:
         settings = Settings.model_validate(values)
     except ValidationError as error:
@@ -187,14 +205,23 @@ def _put(values: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     values[path[-1]] = value
 
 
-def _origin(path: tuple[str, ...], origins: Mapping[tuple[str, ...], str]) -> str:
+def _leaf_values(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, value in table.items():
+        at = (*above, str(name))
+        if isinstance(value, Mapping) and value:
+            yield from _leaf_values(value, at)
+        else:
+            yield at, value
+
+
+def _origin(path: tuple[str, ...], origins: Origins) -> str:
     below = {origin for at, origin in origins.items() if len(at) > len(path) and at[: len(path)] == path}
     if path in origins and not below:
         return origins[path]
     return ", ".join(sorted(below)) or origins.get(path, DEFAULT)
 
 
-def _explain(error: ValidationError, origins: Mapping[tuple[str, ...], str], file: Path | None) -> list[str]:
+def _explain(error: ValidationError, origins: Origins, file: Path | None) -> list[str]:
     lines = []
     for problem in error.errors(include_url=False, include_context=False):
         at = tuple(str(step) for step in problem["loc"])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ragtide.drift.stats.means import Difference, Sample, paired_difference, unpaired_difference
+from ragtide.drift.stats.means import Difference, Sample, mean_interval, paired_difference, unpaired_difference
 from ragtide.drift.stats.multiple_testing import benjamini_hochberg
 
 A = [0.61, 0.72, 0.55, 0.91, 0.40, 0.83, 0.77]
@@ -31,6 +31,18 @@ def test_pairs_are_as_ttest_rel(confidence: float) -> None:
     known = stats.ttest_rel(B, A)
     low, high = known.confidence_interval(confidence)
     assert numbers_of(found) == pytest.approx((np.mean(B) - np.mean(A), low, high, known.pvalue))
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
+def test_the_interval_of_a_mean_is_that_of_ttest_1samp(confidence: float) -> None:
+    assert mean_interval(sample(A), confidence) == pytest.approx(
+        stats.ttest_1samp(A, 0).confidence_interval(confidence)
+    )
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0, 2.0]])
+def test_a_mean_of_too_few_or_equal_values_has_no_interval(values: list[float]) -> None:
+    assert mean_interval(sample(values) if values else Sample(0, math.nan, math.nan)) is None
 
 
 @given(numbers, numbers)

@@ -46,3 +46,9 @@ def test_lift_is_the_ratio_and_its_interval_of_the_logarithm() -> None:
     reach = math.exp(1.959964 * math.sqrt(0.108124))
     assert found == pytest.approx((2.90476, 2.90476 / reach, 2.90476 * reach), rel=1e-4)
     assert math.isfinite(lift(Share(3, 3), Share(0, 5)).high)
+
+
+def test_the_interval_of_no_hits_begins_at_0_and_that_of_all_ends_at_1() -> None:
+    for n in range(1, 2_000, 7):
+        assert wilson(Share(0, n)).low == 0
+        assert wilson(Share(n, n)).high == 1

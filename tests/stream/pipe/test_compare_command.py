@@ -96,4 +96,4 @@ def test_runs_without_traces_in_common_are_marked(runs: dict[str, str], database
     output = run("before", "o", **runs).output
     low, high = stats.ttest_ind(AFTER, BEFORE, equal_var=False).confidence_interval(0.95)
     assert f"{low:+.4g} to {high:+.4g} *" in output
-    assert "the runs are compared as independent" in output
+    assert "A and B are compared as independent" in output

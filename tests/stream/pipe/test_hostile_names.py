@@ -93,6 +93,12 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
     "evaluators new": ([HOSTILE],),
     "models fetch": ([HOSTILE],),
     "validate": ([HOSTILE], ["{traces}"], ["{traces}", "--json"]),
+    "evaluate": (
+        [HOSTILE],
+        ["{traces}", "--evaluators", "inputs"],
+        ["{traces}", "--evaluators", "inputs", "--json"],
+        ["{traces}", "--evaluators", HOSTILE],
+    ),
     "worker": (["--lane", HOSTILE],),
     "config": (
         ["--config", HOSTILE],

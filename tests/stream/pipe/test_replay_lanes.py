@@ -75,7 +75,7 @@ def test_of_the_lane_of_models_no_other_evaluator_runs(database: Database, tmp_p
 def test_an_evaluator_of_another_lane_and_an_unknown_lane_are_refused(database: Database, tmp_path: Path) -> None:
     status, said = replay(database, tmp_path, "r", "--lane", "fast", "--evaluators", "groundedness,inputs")
     assert status == 2
-    assert "--evaluators names groundedness (model); --lane has fast only" in said
+    assert "these evaluators run in another lane: groundedness (model); only fast is chosen" in said
     status, said = replay(database, tmp_path, "r", "--lane", "quick")
     assert status == 2
     assert "there is no 'quick'; there are: fast, judge, model" in said

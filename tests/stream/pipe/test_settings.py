@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from ragtide.evaluators.errors import ConfigError
 from ragtide.stream.settings.environment import leaves, variable_of
-from ragtide.stream.settings.loader import Settings, entries, load
+from ragtide.stream.settings.loader import Settings, entries, load, load_values
 from ragtide.stream.settings.toml_lines import lines_of
 
 SECRET = r"(^|_)(password|secret|token|key)$"  # names of settings that nobody else may read
@@ -33,6 +33,30 @@ def test_variables_go_over_the_file_and_the_file_over_defaults(tmp_path: Path) -
     assert loaded.origins["kafka.bootstrap_servers"] == f"{path}:2"
     assert loaded.origins["kafka.group_prefix"] == "RAGTIDE_KAFKA__GROUP_PREFIX"
     assert loaded.origins["kafka.topics"] == "default"
+
+
+def test_changes_of_a_caller_go_over_all_and_keep_the_rest_of_a_table(tmp_path: Path) -> None:
+    path = file(tmp_path, '[kafka]\ngroup_prefix = "file"\nlabels_topic = "file"\ntopics = ["a"]\n')
+    changes = {"kafka": {"group_prefix": "caller", "topics": ["b", "c"]}, "evaluators": {"params": {"rouge": {}}}}
+    loaded = load(path, {"RAGTIDE_KAFKA__GROUP_PREFIX": "variable"}, changes)
+    kafka = loaded.settings.kafka
+    assert (kafka.group_prefix, kafka.labels_topic, kafka.topics) == ("caller", "file", ("b", "c"))
+    assert loaded.origins["kafka.group_prefix"] == "settings"
+    assert loaded.origins["kafka.labels_topic"] == f"{path}:3"
+    assert loaded.settings.evaluators.params == {"rouge": {}}
+    with pytest.raises(ConfigError, match=r"^settings: kafka\.topic: no such setting; did you mean kafka\.topics\?$"):
+        load(path, {}, {"kafka": {"topic": "x"}})
+
+
+def test_changes_over_the_defaults_read_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file(tmp_path, '[kafka]\ngroup_prefix = "file"\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAGTIDE_KAFKA__LABELS_TOPIC", "variable")
+    loaded = load_values({"kafka": {"topics": ["b"]}})
+    assert loaded.settings == Settings.model_validate({"kafka": {"topics": ["b"]}})
+    assert loaded.file is None
+    with pytest.raises(ConfigError, match="settings: kafka: give a table"):
+        load_values({"kafka": 7})
 
 
 def test_the_file_is_named_by_option_then_variable_then_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,121 @@
+"""`ragtide evaluate`."""
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from ragtide.stream.cli.options import LANES, config_option, lanes_named, settings_from, split
+from ragtide.stream.cli.replay_settings import as_variables, set_option
+from ragtide.stream.terminal import say, say_json
+
+if TYPE_CHECKING:
+    from ragtide.stream.api import Result
+
+_REJECTED = 1
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--evaluators",
+    multiple=True,
+    metavar="ID[,ID]",
+    help="Only these evaluators. Default: those of --lane that can run.",
+)
+@click.option(
+    "--lane",
+    "lanes",
+    multiple=True,
+    metavar="LANE[,LANE]",
+    help=f"Only evaluators of these lanes ({', '.join(LANES)}); only their models are loaded. Default: fast, and with "
+    "--evaluators any.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write scores to this file: one JSON object per trace and evaluator.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: counts, rejected, metrics, unavailable.")
+@set_option
+@config_option
+def command(
+    file: Path,
+    evaluators: tuple[str, ...],
+    lanes: tuple[str, ...],
+    out: Path | None,
+    as_json: bool,
+    changes: tuple[str, ...],
+    config: Path | None,
+) -> None:
+    """Evaluate the traces of FILE in this process: one JSON object per line, as a message on Kafka.
+
+    Prints a line per metric: mean or share with its 95 % interval, quantiles, bad scores, coverage and reasons. Needs
+    neither Kafka nor ClickHouse, stores nothing, and gives the scores of `ragtide replay --file`. Exit status 1 means
+    that a record was rejected; the others are evaluated.
+
+    \b
+    Examples:
+      ragtide evaluate traces.jsonl
+      ragtide evaluate traces.jsonl --lane fast,model --out scores.jsonl
+      ragtide evaluate traces.jsonl --evaluators rouge --set evaluators.params.rouge.use_stemmer=true
+      ragtide evaluate traces.jsonl --json | jq '.metrics[] | select(.metric == "rouge.rouge_l")'
+    """
+    if out is not None and out.resolve() == file.resolve():
+        raise click.UsageError("--out is FILE itself; choose another file")
+    settings = settings_from(config, as_variables(changes)).settings
+    names, wanted = split(evaluators), lanes_named(lanes)
+    from ragtide.evaluators import registry
+    from ragtide.stream.api.evaluation import evaluate_source
+    from ragtide.stream.api.inputs import open_source
+    from ragtide.stream.assembly import restrict
+    from ragtide.stream.telemetry.logs import configure
+
+    configure(settings.telemetry)
+    known = registry.load()
+    settings = restrict(settings, names, wanted or (() if names else LANES[:1]), known)
+    source = open_source(file, settings.ingest.max_bytes)
+    with nullcontext() if out is None else out.open("wb") as written:  # if it cannot be written, that is known first
+        result = evaluate_source(source, settings, known)
+        if written is not None:
+            _write(result, written)
+    if as_json:
+        say_json(_as_object(result))
+    else:
+        _show(result)
+    sys.exit(_REJECTED if result.rejected else 0)
+
+
+def _show(result: "Result") -> None:
+    from ragtide.stream.api.result_text import describe, summary_table, without_scores
+    from ragtide.stream.console import plain_console
+
+    metrics = result.summary()
+    plain_console().print(summary_table(metrics).for_terminal())
+    say(*without_scores(metrics), *describe(result))
+
+
+def _as_object(result: "Result") -> dict[str, Any]:
+    import msgspec
+
+    metrics = [msgspec.to_builtins(one) | {"name": one.name, "coverage": one.coverage} for one in result.summary()]
+    return {
+        "records": len(result.traces) + result.rejected_records + result.replaced,
+        "evaluated": len(result.traces),
+        "rejected_records": result.rejected_records,
+        "replaced": result.replaced,
+        "rejected": [one._asdict() for one in result.rejected],
+        "metrics": metrics,
+        "unavailable": dict(result.unavailable),
+        "notes": list(result.notes),
+    }
+
+
+def _write(result: "Result", file: BinaryIO) -> None:
+    import msgspec
+
+    encode = msgspec.json.Encoder().encode
+    file.writelines(encode(score) + b"\n" for score in result.scores())
