@@ -110,7 +110,7 @@ def test_a_title_has_eighty_characters_at_most(database: Database, name: str) ->
         return text
 
     shown = name if len(name) <= 20 else "x" * 19 + "…"
-    assert title("docs-bot", "prod", 14.4) == f"docs-bot (prod): objective {shown} burns 14.4x too fast"
+    assert title("docs-bot", "prod", 14.4) == f"docs-bot (prod): objective {shown} burn rate 14.4"
     assert len(title("a" * 200, "e" * 200, 99_999.9)) == 80
 
 

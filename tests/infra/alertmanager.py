@@ -215,7 +215,7 @@ def cluster_of_two(
         "--cluster.pushpull-interval=1s",
         "--cluster.settle-timeout=1s",
     )
-    quick += ("--cluster.peer-timeout=1s",)
+    quick += ("--cluster.peer-timeout=3s",)  # the second member waits so long for word of the first
     if gossip:
         quick += (f"--cluster.peer=127.0.0.1:{first}", f"--cluster.peer=127.0.0.1:{first + 1}")
     members = [
