@@ -11,7 +11,7 @@ from ragtide.drift.notify.alert_previews import (
     alerts_failure,
     load_refused_alerts,
     preview_alerts,
-    send_sample_alert,
+    send_sample_alerts,
 )
 from ragtide.drift.notify.alertmanager import AlertmanagerJob
 from ragtide.drift.notify.alertmanager_target import Holding
@@ -53,5 +53,5 @@ __all__ = [
     "preview_alerts",
     "preview_notifications",
     "send_sample",
-    "send_sample_alert",
+    "send_sample_alerts",
 ]

@@ -1,7 +1,8 @@
-"""What each Alertmanager would get about a problem now, a sample alert to post to it, and alerts that it refused."""
+"""What each Alertmanager would get about a problem now, sample alerts to post to it, and alerts that it refused."""
 
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ragtide.drift.job_history import load_runs
@@ -13,6 +14,8 @@ from ragtide.drift.notify.outbox import Unsent
 from ragtide.drift.notify.posted_alerts import PostedAlert
 from ragtide.drift.notify.previews import Answer, Preview, sample_problem
 from ragtide.drift.problems import Problem
+from ragtide.drift.routes import ANY
+from ragtide.drift.settings import Severity
 from ragtide.evaluators.errors import RagtideError
 from ragtide.sinks.alertmanager import AlertmanagerGateway
 from ragtide.sinks.alertmanager_settings import AlertmanagerSettings
@@ -41,19 +44,27 @@ def preview_alerts(
     return [Preview(alertmanager_name(url), why_not, content) for url in urls]
 
 
-def send_sample_alert(url: str, settings: AlertmanagerSettings, context: AlertContext, now: datetime) -> Answer:
-    """Post an alert of severity info that ends by itself. Alertmanager's routes decide whom it notifies.
+def send_sample_alerts(
+    url: str, settings: AlertmanagerSettings, context: AlertContext, severity: Severity, now: datetime
+) -> Answer:
+    """Post an alert for each route of the settings, and one without an owner; they end by themselves.
 
-    An Alertmanager that cannot be asked with these settings is an answer too.
+    Alertmanager's routes decide whom they notify. An Alertmanager that cannot be asked with these settings is an answer
+    too.
     """
-    alert = PostedAlert(alert_of(sample_problem(now), context))
-    name = alertmanager_name(url)
+    sample, name = replace(sample_problem(now), severity=severity), alertmanager_name(url)
+    every = [(one.model_copy(update={"app": ANY, "metric": ANY, "type": ANY}),) for one in context.routes]
+    alerts = {
+        one.fingerprint: one for one in (alert_of(sample, replace(context, routes=some)) for some in (*every, ()))
+    }
     try:
         with closing(AlertmanagerGateway(url, settings)) as gateway:
-            gateway.post([postable(alert, now + _SAMPLE_LASTS)])
+            gateway.post([postable(PostedAlert(one), now + _SAMPLE_LASTS) for one in alerts.values()])
     except RagtideError as error:
         return Answer(name, False, str(error))
-    return Answer(name, True, f"200; the alert ends in {_SAMPLE_LASTS.total_seconds():.0f} s")
+    owners = ", ".join(dict.fromkeys(one.labels.get("owner", "no owner") for one in alerts.values()))
+    ends = f"{_SAMPLE_LASTS.total_seconds():.0f} s"
+    return Answer(name, True, f"200; sample alerts ({owners}) end in {ends}")
 
 
 def alerts_failure(database: Database, now: datetime) -> str:

@@ -17,8 +17,10 @@ from ragtide.stream.terminal import say, say_json
 
 if TYPE_CHECKING:
     from ragtide.drift.notify import Target
+    from ragtide.drift.settings import Severity
     from ragtide.stream.settings.loader import Settings
 
+SEVERITIES = ("info", "warning", "critical")
 STATES = ("pending", "refused", "gave_up")
 _IN_WORDS = {"pending": "waiting", "refused": "refused", "gave_up": "given up"}
 
@@ -119,28 +121,37 @@ def preview_problem(problem_id: str, names: tuple[str, ...], as_json: bool, conf
 
 @command.command("test")
 @target_option
+@click.option(
+    "--severity",
+    type=click.Choice(SEVERITIES),
+    default="info",
+    show_default=True,
+    help="Severity of the alerts for Alertmanager. critical pages people, if it routes so.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects: target, ok, says.")
 @config_option
-def test_targets(names: tuple[str, ...], as_json: bool, config: Path | None) -> None:
+def test_targets(names: tuple[str, ...], severity: "Severity", as_json: bool, config: Path | None) -> None:
     """Send a sample problem that opens and resolves through every target, and print what each answered.
 
     The sample has the app ragtide-test and severity info. Filters do not apply to it. It is taken back where the
-    target can forget it: the annotation is deleted, the record of a topic gets a tombstone. In Alertmanager, the alert
-    ends by itself after two minutes. Nothing is stored. Exit status 1 means that a target failed.
+    target can forget it: the annotation is deleted, the record of a topic gets a tombstone. Alertmanager gets an alert
+    for each owner of [[routes]] and one without; they end by themselves after two minutes. Nothing is stored. Exit
+    status 1 means that a target failed.
 
     \b
     Examples:
       ragtide notify test
       ragtide notify test --target webhook:pager
+      ragtide notify test --severity critical
     """
-    from ragtide.drift.notify import send_sample, send_sample_alert
+    from ragtide.drift.notify import send_sample, send_sample_alerts
     from ragtide.stream.notification_targets import alert_context
 
     settings = settings_from(config).settings
     targets, urls = _targets(settings, names)
     answers = [send_sample(target, datetime.now(UTC)) for target in targets]
     context = alert_context(settings)
-    answers += [send_sample_alert(url, settings.alertmanager, context, datetime.now(UTC)) for url in urls]
+    answers += [send_sample_alerts(url, settings.alertmanager, context, severity, datetime.now(UTC)) for url in urls]
     if as_json:
         say_json([asdict(one) for one in answers])
     else:

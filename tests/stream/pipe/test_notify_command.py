@@ -189,7 +189,9 @@ def test_the_job_of_alerts_posts_counts_and_says_why_they_wait(scene: Scene) -> 
 def test_a_sample_alert_says_what_alertmanager_answered(scene: Scene) -> None:
     with serving_alertmanager() as server:
         scene.add(f'[alertmanager]\nurls = ["{server.url}"]\n')
-        assert scene.run("test").stdout == f"ok      alertmanager:{server.url}: answered 200; the alert ends in 120 s\n"
+        assert scene.run("test").stdout == (
+            f"ok      alertmanager:{server.url}: answered 200; sample alerts (no owner) end in 120 s\n"
+        )
         server.faults.append(AlertmanagerFault("POST", "/alerts", 400, b'"bad label"'))
         assert "answered POST /api/v2/alerts with 400: bad label" in scene.run("test", exit_code=1).stdout
     ((alert,),) = server.posted
@@ -198,11 +200,14 @@ def test_a_sample_alert_says_what_alertmanager_answered(scene: Scene) -> None:
 
 
 @pytest.mark.alertmanager
-def test_a_sample_alert_reaches_the_receiver_and_ends_by_itself(scene: Scene, tmp_path: Path) -> None:
+def test_a_sample_alert_reaches_each_receiver_and_ends_by_itself(scene: Scene, tmp_path: Path) -> None:
     with AlertReceiver() as receiver, running(tmp_path / "am", config_for(receiver)) as alertmanager:
         scene.add(f'[alertmanager]\nurls = ["{alertmanager.url}"]\n')
-        scene.run("test")
-        wait_for(lambda: receiver.notifications, "a notification")
+        scene.add('[[routes]]\napp = "search-*"\nowner = "search-team"\n[[routes]]\nowner = "search-team"\n')
+        said = scene.run("test", "--severity", "critical").stdout
+        assert "sample alerts (search-team, no owner) end in 120 s" in said
+        heard = {"search-team-pager", "pager"}
+        wait_for(lambda: {one.receiver for one in receiver.notifications} == heard, "a page of each")
         (alert,) = receiver.notifications[0].alerts
         ends_in_s = (datetime.fromisoformat(alert["endsAt"]) - datetime.now(UTC)).total_seconds()
     assert alert["labels"]["app"] == "ragtide-test"
