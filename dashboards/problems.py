@@ -193,7 +193,7 @@ def _chosen(ask: ProblemQueries) -> Iterator[table.Panel | timeseries.Panel]:
     figure = lines("Its metric", says, [ask.figure()], "short", 16).with_target(Query(ask.records(), ref="B"))
     yield _styled(figure)
     says = f"The figures behind the message: value, baseline, threshold, sample size and others. {_CHOSEN} {_NONE}"
-    yield wrap_cells(rows("Evidence", says, ask.evidence(), 8), "value", 260).no_value("no problem")
+    yield wrap_cells(rows("Evidence", says, ask.evidence(), 8), "value", 260).no_value("no figures")
     says = f"Everything that jobs and people did, the newest first, over all episodes. {_CHOSEN} {_NONE}"
     events = color_cells(rows("Event log", says, ask.events(), 16), "severity", _COLOURS).no_value("no problem")
     yield wrap_cells(events, "message", 380)
