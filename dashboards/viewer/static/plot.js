@@ -202,18 +202,20 @@ function timeAxis() {
   return { ...axisStyle(), scale: 'x', size: 30, space: 70, gap: 6, values: (_u, splits, _axis, _space, step) => splits.map((at) => formatTick(at, step)) };
 }
 
-// Steps between ticks of durations, in seconds: decimal below one, then those of a clock and of a calendar.
+// Steps between ticks: three digits tell them apart. Durations in seconds: those of a clock and of a calendar.
+const DECIMAL = Array.from({ length: 31 }, (_, power) => [1, 2, 5].map((digit) => Number(`${digit}e${power - 15}`))).flat();
 const DURATIONS = [
-  ...[-9, -8, -7, -6, -5, -4, -3, -2, -1].flatMap((power) => [1, 2, 5].map((digit) => Number(`${digit}e${power}`))),
-  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400,
+  ...DECIMAL.filter((step) => step < 15), 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400,
   ...[2, 5, 10, 20, 50, 100, 200, 365, 730, 1825, 3650].map((days) => days * 86400),
 ];
+const BINARY = Array.from({ length: 61 }, (_, power) => 2 ** power);
+const STEPS = { s: DURATIONS, ms: DURATIONS.map((step) => step * 1000), bytes: BINARY };
 
 /** An axis of numbers in a unit. */
 export function valueAxis(scale, unit, extra = {}) {
   return {
     ...axisStyle(), scale, gap: 6, space: extra.side === 2 ? 60 : 28,
-    ...(unit === 's' || unit === 'ms' ? { incrs: DURATIONS.map((step) => (unit === 'ms' ? step * 1000 : step)) } : {}),
+    incrs: STEPS[unit] || DECIMAL,
     values: (_u, splits) => splits.map((at) => (at === null ? '' : formatValue(at, unit))),
     size: (u, values, axis, cycle) => {
       if (extra.side === 2) return 30;
