@@ -23,6 +23,10 @@ _WHERE = "{{ with $labels.app }}{{ . }}{{ else }}ragtide{{ end }}{{ with $labels
 _WHAT = "{{ $labels.type }}{{ with $labels.metric }}, {{ . }}{{ end }}{{ with $labels.segment }}, {{ . }}{{ end }}"
 _SUMMARY = f"{_WHERE}: {{{{ $labels.type }}}}"  # of labels that a group shares: Grafana shows a common one
 _PLACE = f"{_WHERE}: {_WHAT}"
+_SHORT_PLACE = (  # of 80 characters at most
+    '{{ with $labels.app }}{{ printf "%.28s" . }}{{ else }}ragtide{{ end }}: {{ printf "%.20s" $labels.type }}'
+    '{{ with $labels.metric }}, {{ printf "%.28s" . }}{{ end }}'
+)
 _SEVERITIES = ", ".join(map(text, SEVERITIES))
 
 
@@ -49,7 +53,7 @@ class ProblemRule:
             texts=f"{self._select(texts)} ORDER BY {_rank('severity')} DESC, problem_id LIMIT {_MOST_TEXTS}",
             limit=0,
             annotations={
-                "title": _text("title", _PLACE),
+                "title": _text("title", _SHORT_PLACE),
                 "summary": _SUMMARY,
                 "description": _text("description", f"{{{{ $labels.problem }}}}: {_PLACE}"),
                 **self.links.of_problem(),

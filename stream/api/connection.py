@@ -171,7 +171,7 @@ class Connection:
         bound = {name: value for name, value in filters.items() if value or name in ("segment", "combined")}
         bound |= {name: value for name, value in between._asdict().items() if value is not None}
         bound["limit"] = limit + 1
-        found = read_stream(self._database.arrow(statement, bound, between.settings))
+        found = read_stream(self._database.arrow(statement, bound, {**between.settings, "readonly": 2}))
         if not found.num_rows:
             self._check_names(filters)
         rows = StoredRows(what, found.slice(0, limit), limit, is_cut=found.num_rows > limit)

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ragtide.dashboards.alerting.build import AlertingContext
 from ragtide.dashboards.alerting.files import provisioning
 from ragtide.dashboards.alerting.rule import Json
+from tests.dashboards.alert_rules import rules
 from tests.dashboards.test_alert_files import made
 from tests.infra.alertmanager import AMTOOL
 
@@ -38,9 +40,12 @@ def rendered(name: str, alerts: Sequence[Json], folder: Path) -> str:
         for kind in ("labels", "annotations")
     }
     (folder / "data.json").write_text(json.dumps({"alerts": list(alerts), **common}))
+    return evaluated(f'{{{{ template "ragtide.{name}" . }}}}', folder)
+
+
+def evaluated(text: str, folder: Path) -> str:
     command = [AMTOOL, "template", "render", f"--template.glob={folder}/*.tmpl", f"--template.data={folder}/data.json"]
-    command.append(f'--template.text={{{{ template "ragtide.{name}" . }}}}')
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = subprocess.run([*command, f"--template.text={text}"], capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
     return found.stdout
 
@@ -74,3 +79,21 @@ def test_a_message_shows_ten_alerts_of_a_storm(tmp_path: Path, status: str) -> N
     message = rendered("message", storm, tmp_path)
     assert [f"number {n:02}" in message for n in range(25)] == [True] * 10 + [False] * 15
     assert message.splitlines()[-1] == "… and 15 more"
+
+
+def test_a_title_without_the_problem_s_own_has_eighty_characters_at_most(tmp_path: Path) -> None:
+    """Of a thousand and more alerts, the rest have no texts."""
+    title = rules(AlertingContext())["problems"].annotations["title"]
+    otherwise = title[title.rindex("{{ else }}{{ with $labels.app }}") + len("{{ else }}") : title.rindex("{{ end }}")]
+
+    def shown(**labels: str) -> str:
+        data = {"alerts": [], "commonLabels": labels}
+        (tmp_path / "ragtide.tmpl").write_text("")
+        (tmp_path / "data.json").write_text(json.dumps(data))
+        return evaluated("{{ $labels := .CommonLabels }}" + otherwise, tmp_path)
+
+    assert shown(app="docs-bot", type="accuracy", metric="groundedness.groundedness") == (
+        "docs-bot: accuracy, groundedness.groundedness"
+    )
+    assert shown(type="storage") == "ragtide: storage"
+    assert len(shown(app="é" * 200, type="t" * 200, metric="m" * 200)) == 80
