@@ -1,0 +1,114 @@
+"""Says whether the contexts have a quantity, in any notation, rounded, converted, or computed from them."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from math import floor, isclose, log10
+
+from ragtide.evaluators.support.quantities import CLOCK, PERCENT, Quantity
+
+MOST_OPERANDS = 24  # numbers of a chunk from which others are computed: with more, any number is a sum of some two
+MIN_DIGITS = 2  # significant digits of a rounded or computed number: one digit meets by chance
+_CONVERTED = 0.02  # relative tolerance between units: 10 km are 6.2 miles
+_SAME = 1e-9
+
+
+class KnownQuantities:
+    """The quantities of the contexts, by chunk."""
+
+    def __init__(self, chunks: Sequence[Sequence[Quantity]]) -> None:
+        self.chunks = chunks
+        self.plain: set[float] = set()  # without a unit
+        self.all: set[float] = set()  # as they stand, whatever their unit
+        self._by_kind: dict[str, set[float]] = {}
+        for chunk in chunks:
+            for one in chunk:
+                self.all.update(one.values)
+                if one.kind:
+                    self._by_kind.setdefault(one.kind, set()).update(one.bases)
+                else:
+                    self.plain.update(one.values)
+        self._sorted: dict[str, list[float]] = {}
+
+    def have(self, one: Quantity) -> bool:
+        """Whether the contexts have this quantity, give or take its rounding and the conversion of units."""
+        if not one.kind:
+            return any(value in self.all for value in one.values) or self._rounded(one) or self._share(one)
+        same = self._by_kind.get(one.kind, ())
+        if any(base in same for base in one.bases):
+            return True
+        if one.kind == CLOCK:
+            return any(value / 60 in self.plain or (value / 60) % 12 in self.plain for value in one.values)
+        if any(value in self.plain for value in one.values):
+            return True
+        if one.kind == PERCENT and any(value / 100 in self.plain for value in one.values):
+            return True
+        return any(self._near(one.kind, base, _CONVERTED * abs(base)) for base in one.bases if base not in one.values) or (
+            self._rounded(one)
+        )
+
+    def compute(self, one: Quantity) -> bool:
+        """Whether the quantity is a sum, a difference, a total or a percentage of numbers that stand in one chunk."""
+        if _is_year(one):
+            return False
+        wanted = [value for value in one.bases if significant_digits(value) >= MIN_DIGITS]
+        return bool(wanted) and any(
+            isclose(value, computed, rel_tol=1e-6) or (one.kind == PERCENT and abs(value - computed) <= 0.5)
+            for chunk in self.chunks
+            for computed in _computed(chunk, one.kind)
+            for value in wanted
+        )
+
+    def _share(self, one: Quantity) -> bool:
+        """Whether a number between 0 and 1 stands there as a percentage: half is 50 %."""
+        percents = self._by_kind.get(PERCENT, ())
+        return any(0 < value < 1 and value * 100 in percents for value in one.values)
+
+    def _rounded(self, one: Quantity) -> bool:
+        """Whether a number of the contexts gives this one when rounded to its significant digits."""
+        if _is_year(one):
+            return False
+        for value, base in zip(one.values, one.bases, strict=True):
+            digits = significant_digits(value)
+            if digits < MIN_DIGITS or not value:
+                continue
+            step = 10.0 ** (floor(log10(abs(value))) - digits + 1)
+            if step >= 1 and value < 1_000:  # 120 is no rounding of 118
+                continue
+            half = step / 2 * (base / value)
+            if self._near(one.kind, base, abs(half)):
+                return True
+        return False
+
+    def _near(self, kind: str, base: float, tolerance: float) -> bool:
+        if kind not in self._sorted:
+            self._sorted[kind] = sorted(self._by_kind.get(kind, ()) if kind else self.all)
+        every = self._sorted[kind]
+        return bisect_left(every, base - tolerance - _SAME) < bisect_right(every, base + tolerance + _SAME)
+
+
+def _is_year(one: Quantity) -> bool:
+    return not one.kind and one.end - one.start == 4 and len(one.values) == 1 and 1_000 <= one.values[0] <= 2_100
+
+
+def significant_digits(value: float) -> int:
+    """Count the digits of a number without zeros at its ends: 1,200 has 2, 0.05 one."""
+    digits = f"{abs(value):.10g}"
+    return len(digits.partition("e")[0].replace(".", "").strip("0")) or 1
+
+
+def _computed(chunk: Sequence[Quantity], kind: str) -> Iterator[float]:
+    if kind == PERCENT:
+        plain = [one.bases[0] for one in chunk if one.kind != PERCENT][:MOST_OPERANDS]
+        for one, other in combinations(plain, 2):
+            low, high = sorted((abs(one), abs(other)))
+            if low:
+                yield from (100 * low / high, 100 * (high - low) / low, 100 * (high - low) / high)
+        plain = [one.bases[0] for one in chunk if one.kind == PERCENT][:MOST_OPERANDS]
+    else:
+        plain = [one.bases[0] for one in chunk if one.kind == kind][:MOST_OPERANDS]
+    if len(plain) > 2:
+        yield sum(plain)
+    for one, other in combinations(plain, 2):
+        yield one + other
+        yield abs(one - other)
