@@ -5,10 +5,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragtide.evaluators.support.words import CLAUSE, NEGATION, STOP, tokens
+from ragtide.evaluators.support.words import NEGATION, STOP, tokens
 
 MOST_WORDS = 24  # of a segment: longer sentences and tables are cut
-MOST_PLACES = 50  # segments that are kept for a word
+MOST_PLACES = 24  # segments that are kept for a word
 _DATE = re.compile(r"\b\d{4}-(\d{1,2})-\d{1,2}\b|\b(\d{1,2})[./](\d{1,2})[./]\d{2,4}\b")
 
 
@@ -17,8 +17,6 @@ class Segments(NamedTuple):
 
     words: tuple[frozenset[str], ...]
     negations: tuple[int, ...]
-    count: int  # tokens, those without content too
-    empty: int  # of these, words without content
 
 
 @lru_cache(maxsize=32)
@@ -32,30 +30,24 @@ def segments_of(text: str, code: str) -> Segments:
     found = tokens(text, code)
     words: list[frozenset[str]] = []
     negations: list[int] = []
-    piece: list[str] = []
-    negative = empty = 0
-    for one in found:
-        if one > STOP:
-            piece.append(one)
-            if len(piece) < MOST_WORDS:
-                continue
-        elif one == "":
-            empty += 1
-            continue
-        elif one == CLAUSE:
-            continue
-        elif one == NEGATION:
-            negative += 1
-            continue
-        if piece:
-            words.append(frozenset(piece))
-            negations.append(negative)
-            piece = []
-        negative = 0
-    if piece:
-        words.append(frozenset(piece))
-        negations.append(negative)
-    return Segments(tuple(words), tuple(negations), len(found), empty)
+    start = 0
+    for _ in range(found.count(STOP) + 1):
+        try:
+            end = found.index(STOP, start)
+        except ValueError:
+            end = len(found)
+        sentence = found[start:end]
+        piece = [one for one in sentence if one > STOP]
+        if len(piece) <= MOST_WORDS:
+            if piece:
+                words.append(frozenset(piece))
+                negations.append(sentence.count(NEGATION))
+        else:
+            for first in range(0, len(piece), MOST_WORDS):
+                words.append(frozenset(piece[first : first + MOST_WORDS]))
+                negations.append(0)  # of which piece is not known
+        start = end + 1
+    return Segments(tuple(words), tuple(negations))
 
 
 def months_of(text: str) -> Iterator[str]:
@@ -87,6 +79,7 @@ class Places:
                 self.sizes.append(len(words))
                 self.text_of.append(text)
                 number += 1
+        self.negates = any(self.negations)
 
     def add(self, words: Iterable[str]) -> None:
         """Add words that stand in no segment."""
@@ -104,13 +97,14 @@ class Places:
     def nearest(self, words: Collection[str], weight: Callable[[str], float]) -> tuple[int, float]:
         """Return the segment that has most of the words by weight, and this weight; (-1, 0) if none has any."""
         votes: dict[int, float] = {}
+        known, voted = self._places, votes.get
         for word in set(words):
-            places = self._places.get(word, ())
+            places = known.get(word)
             if places:
                 value = weight(word)
                 for place in places:
-                    votes[place] = votes.get(place, 0.0) + value
+                    votes[place] = voted(place, 0.0) + value
         if not votes:
             return -1, 0.0
-        best = min(votes, key=lambda place: (-votes[place], place))
-        return best, votes[best]
+        highest = max(votes.values())
+        return min(place for place, value in votes.items() if value == highest), highest

@@ -21,14 +21,16 @@ class KnownQuantities:
         self.plain: set[float] = set()  # without a unit
         self.all: set[float] = set()  # as they stand, whatever their unit
         self._by_kind: dict[str, set[float]] = {}
+        self._by_unit: dict[tuple[str, float], set[float]] = {}
         for chunk in chunks:
             for one in chunk:
                 self.all.update(one.values)
                 if one.kind:
                     self._by_kind.setdefault(one.kind, set()).update(one.bases)
+                    self._by_unit.setdefault((one.kind, one.factor), set()).update(one.bases)
                 else:
                     self.plain.update(one.values)
-        self._sorted: dict[str, list[float]] = {}
+        self._sorted: dict[object, list[float]] = {}
 
     def have(self, one: Quantity) -> bool:
         """Whether the contexts have this quantity, give or take its rounding and the conversion of units."""
@@ -43,8 +45,11 @@ class KnownQuantities:
             return True
         if one.kind == PERCENT and any(value / 100 in self.plain for value in one.values):
             return True
-        return any(self._near(one.kind, base, _CONVERTED * abs(base)) for base in one.bases if base not in one.values) or (
-            self._rounded(one)
+        return self._rounded(one) or any(
+            _has_near(self._in_order((kind, factor), bases), base, _CONVERTED * abs(base))
+            for (kind, factor), bases in self._by_unit.items()
+            if kind == one.kind and factor != one.factor
+            for base in one.bases
         )
 
     def compute(self, one: Quantity) -> bool:
@@ -81,10 +86,18 @@ class KnownQuantities:
         return False
 
     def _near(self, kind: str, base: float, tolerance: float) -> bool:
-        if kind not in self._sorted:
-            self._sorted[kind] = sorted(self._by_kind.get(kind, ()) if kind else self.all)
-        every = self._sorted[kind]
-        return bisect_left(every, base - tolerance - _SAME) < bisect_right(every, base + tolerance + _SAME)
+        every = self._by_kind.get(kind, set()) if kind else self.all
+        return _has_near(self._in_order(kind, every), base, tolerance)
+
+    def _in_order(self, key: object, values: set[float]) -> list[float]:
+        if key not in self._sorted:
+            self._sorted[key] = sorted(values)
+        return self._sorted[key]
+
+
+def _has_near(values: Sequence[float], base: float, tolerance: float) -> bool:
+    """Whether one of the sorted values is within the tolerance."""
+    return bisect_left(values, base - tolerance - _SAME) < bisect_right(values, base + tolerance + _SAME)
 
 
 def _is_year(one: Quantity) -> bool:

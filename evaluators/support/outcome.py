@@ -15,7 +15,7 @@ MAX_SENTENCES = 3  # in the evidence, the least supported first
 MAX_SPANS = 20  # of each kind in the evidence
 MAX_ANSWER_SENTENCES = 1_000
 WEAK = 0.5  # share of a sentence's words that the contexts lack, from which it is in the evidence
-_HEAD = 2_000  # characters of the contexts whose language is told
+_HEAD = 1_000  # characters of the contexts whose language is told
 SUMMARIZATION = "summarization"
 
 UNSUPPORTED_NUMBER = Finding("unsupported_number", "The answer has a number that its contexts lack.")

@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import NamedTuple
 
-from ragtide.evaluators.support.words import SPACED_WORD
+from ragtide.evaluators.support.words import SPACED_WORD, number_words
 
 CLOCK = "clock"
 PERCENT = "percent"
@@ -19,8 +19,9 @@ _DIGITS = re.compile(
     r"(?P<digits>\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\d.,:])|\d+(?:[.,:'\u2019]\d+)*)"
     r"(?P<slash>/\d{1,3}(?![\d/]))?"
 )
-_AFTER = re.compile(r"[ \u00a0\u202f-]?(?:(?P<half>[ap])\.?\s?m\b\.?|(?P<word>[%％]|°\s?[CFcf]\b|[$€£¥₹₽]|km/h|[^\W\d_]+))")
+_AFTER = re.compile(r"[ \u00a0\u202f-]?(?:(?P<half>[apAP])\.?\s?[mM]\b\.?|(?P<word>[%％]|°\s?[CFcf]\b|[$€£¥₹₽]|km/h|[^\W\d_]+))")
 _WORD_AFTER = re.compile(r"[ \u00a0\u202f-]?(?P<word>[%％]|°\s?[CFcf]\b|[$€£¥₹₽]|km/h|[^\W\d_]+)")
+_DECADE = re.compile(r"s\b")  # the 1970s
 _RANGE = re.compile(r"\s?(?:[-\u2013\u2014~/]|to|and|or|bis|und|oder|a|y|o|à|et|ou|e|до|и|〜)\s?", re.IGNORECASE)
 _MONEY = {"$": "usd", "€": "eur", "£": "gbp", "¥": "jpy", "₹": "inr", "₽": "rub"}
 
@@ -38,6 +39,7 @@ class Quantity(NamedTuple):
     kind: str
     bases: tuple[float, ...]
     spelled: bool = False
+    factor: float = 0.0  # of its unit to the base unit
 
 
 class Unit(NamedTuple):
@@ -86,18 +88,19 @@ def quantities_of(text: str) -> list[Quantity]:
     return _with_shared_units(text, found)
 
 
-def spelled_quantities_of(text: str) -> list[Quantity]:
-    """Return the quantities written in words, in order: "twelve hundred" is 1,200."""
+def spelled_quantities_of(text: str, code: str) -> list[Quantity]:
+    """Return the quantities written in words of the language, in order: "twelve hundred" is 1,200."""
     words = quantity_words()
-    if words.numbers.keys().isdisjoint(SPACED_WORD.findall(text.lower())):
+    read = number_words(code)
+    if read.isdisjoint(SPACED_WORD.findall(text.lower())):
         return []
     found: list[Quantity] = []
     run: list[tuple[float, bool]] = []  # values, and whether each is a scale
     start = end = 0
     for match in SPACED_WORD.finditer(text):
         word = match.group().lower()
-        value = words.numbers.get(word)
-        scale = words.scales.get(word) if value is None and len(word) > 2 else None
+        value = words.numbers.get(word) if word in read else None
+        scale = words.scales.get(word) if value is None and len(word) > 2 and word in read else None
         if value is None and scale is None:
             if run and word in ("and", "und", "y", "e", "et"):
                 continue
@@ -151,6 +154,9 @@ def _read(text: str, match: re.Match[str]) -> list[Quantity]:
         if 0 < over < under <= 100 and not match["money"]:
             return [_quantity(start, match.end("slash"), (over / under,), None)]
     values = _values(digits)
+    if values and len(digits) == 4 and _DECADE.match(text, end) and digits.isdecimal() and digits.endswith("0"):
+        years = tuple(values[0] + year for year in range(10))
+        return [Quantity(start, end + 1, years, "", years)]
     if not values:  # a date or a version: its parts
         return _parts(digits, match.start("digits"))
     return [_scaled(text, start, end, values, _MONEY.get(match["money"] or ""))]
@@ -204,7 +210,10 @@ def _quantity(
 ) -> Quantity:
     if unit is None:
         return Quantity(start, end, values, "", values, spelled)
-    return Quantity(start, end, values, unit.kind, tuple(value * unit.factor for value in values), spelled)
+    if unit.kind == "fahrenheit":
+        celsius = tuple((value - 32.0) / 1.8 for value in values)
+        return Quantity(start, end, values, "celsius", celsius, spelled, 1 / 1.8)
+    return Quantity(start, end, values, unit.kind, tuple(value * unit.factor for value in values), spelled, unit.factor)
 
 
 def _values(digits: str) -> tuple[float, ...]:
@@ -261,6 +270,6 @@ def _with_shared_units(text: str, found: list[Quantity]) -> list[Quantity]:
             both = (*hours, *((value + 720) % _MINUTES_OF_DAY for value in hours))
             found[i] = Quantity(one.start, one.end, both, CLOCK, both)
             continue
-        factor = other.bases[0] / other.values[0] if other.values[0] else 1.0
-        found[i] = Quantity(one.start, one.end, one.values, other.kind, tuple(v * factor for v in one.values))
+        kind = "fahrenheit" if other.kind == "celsius" and other.factor != 1.0 else other.kind
+        found[i] = _quantity(one.start, one.end, one.values, Unit(kind, other.factor))
     return found

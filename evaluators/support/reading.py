@@ -3,7 +3,9 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
+from math import ceil
 
 from ragtide.evaluators.spec import Sentence, Shared
 from ragtide.evaluators.support.contexts import Places, Segments, months_of, segments_by
@@ -30,12 +32,18 @@ _NUMBERED = re.compile(
 _BEHIND_LIST = 40  # characters before a number that are looked at for such a word
 _INSIDE_NUMBER = (".", ",", ":", "'", "\u2019", "/")  # "5" does not stand in 1.5
 _MOST_SCANNED = 100_000  # characters
+# A name is found by its beginning: Russian where the contexts have Russia.
+_SHORTEST_NAME, _KEPT_NAME = 4, 0.65
+_OF_SCALE = re.compile(r"\b(?:out of|von|sur|de|su) $", re.IGNORECASE)  # 4 out of 5 stars
+_OWN_LENGTH = re.compile(r"[-\s]words?\b", re.IGNORECASE)  # "a summary in 90 words" counts itself
+_IDIOMS = frozenset({("seconds", 7 * 86_400.0), ("seconds", 24 * 3_600.0)})  # seven days a week, 24 hours a day
 _SMALL = 3  # numbers up to here in words count things of the answer: "two types"
 _CARRIED = 0.65  # share of a clause's weight that its nearest segment must have for their polarity to be compared
 _LONGER = 2  # times as many words as the clause has: a longer segment says more than the clause
 _CLAUSE_WORDS = 2  # with content, at least, for that
 _FEWEST = 15  # words of a text whose language can be told
 _FEWEST_OF_SCRIPT = 3  # of a text whose script can be told
+_NATIVE = 0.2  # share of function words of a language that only texts in it have
 _FOREIGN = 0.08  # share of the contexts' function words in an answer, up to which it is in another language
 
 
@@ -77,10 +85,13 @@ def in_another_language(answer: Sequence[str], contexts: str, code: str) -> bool
     Takes the words of the answer as they stand, and the head of the contexts. False where either is too short to tell.
     """
     words = raw_words(contexts)
-    if len(answer) < _FEWEST or len(words) < _FEWEST:
-        return script_of_words(answer) != script_of_words(words) and min(len(answer), len(words)) >= _FEWEST_OF_SCRIPT
+    function = languages()[code].function
+    if sum(word in function for word in words) >= _NATIVE * len(words) > 0:
+        return False
     if script_of_words(answer) != script_of_words(words):
-        return True
+        return min(len(answer), len(words)) >= _FEWEST_OF_SCRIPT
+    if len(answer) < _FEWEST or len(words) < _FEWEST:
+        return False
     other = language_of_words(words, " ".join(answer))
     if other in (code, UNKNOWN):
         return False
@@ -98,7 +109,9 @@ class _Sources:
         if any(word[0] == "#" for word in wanted):
             self.places.add(month for text in texts for month in months_of(text))
         self.chunks = chunks  # the texts behind are not contexts
-        self.facts: list[Fact] = [fact for text in texts for fact in shared.once(facts_of, text)]
+        facts = [shared.once(facts_of, text) for text in texts]
+        self.facts: list[Fact] = [fact for found in facts for fact in found]
+        self.records = frozenset(i for i, found in enumerate(facts) if found)
         schedules = [shared.once(schedule_of, text) for text in texts]
         self.schedule = next((schedule for schedule in schedules if schedule), {})
         self._texts, self._shared = texts, shared
@@ -117,7 +130,7 @@ class _Sources:
     def known(self, *, spelled: bool) -> KnownQuantities:
         """The quantities of the texts: those in digits, or those in words too."""
         if spelled not in self._known:
-            read = _all_quantities if spelled else quantities_of
+            read = _all_quantities_by(self.code) if spelled else quantities_of
             self._known[spelled] = KnownQuantities([self._shared.once(read, text) for text in self._texts])
         return self._known[spelled]
 
@@ -141,7 +154,7 @@ class _Sources:
             return True
         if self._lower is None:
             self._lower = self.joined.lower()
-        if name.lower() in self._lower:
+        if name.lower()[: max(_SHORTEST_NAME, ceil(_KEPT_NAME * len(name)))] in self._lower:
             return True
         if not (name.isupper() and 2 <= len(name) <= 6):
             return False
@@ -156,8 +169,10 @@ class _Sources:
         )
 
 
-def _all_quantities(text: str) -> list[Quantity]:
-    return sorted([*quantities_of(text), *spelled_quantities_of(text)])
+@lru_cache(maxsize=32)
+def _all_quantities_by(code: str) -> Callable[[str], list[Quantity]]:
+    """Return the function that reads the quantities in digits and in words: `Shared.once` keeps its results."""
+    return lambda text: sorted([*quantities_of(text), *spelled_quantities_of(text, code)])
 
 
 def support_of(
@@ -199,7 +214,7 @@ def _sentence(sentence: Sentence, found: Sequence[str], sources: _Sources, weigh
         tuple((start + a, start + b) for a, b in others),
         tuple((start + a, start + b) for a, b in names),
         tuple((start + a, start + b) for a, b in denied),
-        any(_is_reversed(clause, places, weight) for clause in _clauses(found)),
+        _reverses(found, sources, weight),
     )
 
 
@@ -215,15 +230,25 @@ def _clauses(found: Sequence[str]) -> Iterator[list[str]]:
     yield clause
 
 
-def _is_reversed(clause: Sequence[str], places: Places, weight: Weight) -> bool:
-    """Whether the nearest sentence has most words of the clause, and a negation more or less."""
+def _reverses(found: Sequence[str], sources: _Sources, weight: Weight) -> bool:
+    """Whether a clause of the sentence has another polarity than its nearest sentence."""
+    if NEGATION not in found and not sources.places.negates:
+        return False
+    return any(_is_reversed(clause, sources, weight) for clause in _clauses(found))
+
+
+def _is_reversed(clause: Sequence[str], sources: _Sources, weight: Weight) -> bool:
+    """Whether the nearest sentence has most words of the clause, and a negation more or less. Records are left out:
+    their values negate keys, not clauses.
+    """
+    places = sources.places
     words = {one for one in clause if one > STOP}
     if len(words) < _CLAUSE_WORDS:
         return False
     nearest, carried = places.nearest(words, weight)
     if nearest < 0 or carried < _CARRIED * sum(map(weight, words)):
         return False
-    if places.sizes[nearest] > _LONGER * len(words):
+    if places.sizes[nearest] > _LONGER * len(words) or places.text_of[nearest] in sources.records:
         return False
     return (clause.count(NEGATION) + places.negations[nearest]) % 2 == 1
 
@@ -237,10 +262,14 @@ def _numbers(sentence: Sentence, sources: _Sources, chunk: int) -> tuple[list[Sp
     lacking: list[Span] = []
     others: list[Span] = []
     found = quantities_of(text) if any(map(str.isdigit, text)) else []
-    for one in (*found, *spelled_quantities_of(text)):
+    for one in (*found, *spelled_quantities_of(text, sources.code)):
         if one.start < begin or any(start <= one.start < end for start, end in cited):
             continue
         if one.spelled and not one.kind and one.values[0] <= _SMALL:
+            continue
+        if (one.kind, one.bases[0]) in _IDIOMS or _OWN_LENGTH.match(text, one.end):
+            continue
+        if not one.kind and _OF_SCALE.search(text[max(0, one.start - _BEHIND_LIST) : one.start]):
             continue
         if not one.kind and _NUMBERED.search(text[max(0, one.start - _BEHIND_LIST) : one.start]):
             continue
@@ -258,9 +287,11 @@ def _names(text: str, sources: _Sources) -> list[Span]:
     for match in names_of(text, sources.code):
         if match.group().lower() in empty:
             continue
-        parts = [one for one in tokens(match.group(), sources.code) if one > STOP]
-        if parts and not sources.has_name(match.group(), parts):
-            found.append(match.span())
+        for part in match.group().split("-"):
+            words = [one for one in tokens(part, sources.code) if one > STOP]
+            if words and part[0].isupper() and not sources.has_name(part, words):
+                found.append(match.span())
+                break
     return found
 
 

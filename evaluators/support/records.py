@@ -84,12 +84,15 @@ def contradictions(facts: Sequence[Fact], words: Sequence[str], language: Langua
         if not (place and word[0].isupper()):  # Street is a name
             stems.setdefault(stem(word), place)
     found = []
+    silent = any(word in language.source for word in lower)  # "there is no information on Wi-Fi" is right
     for fact in facts:
         at = places.get(fact.name)
         if at is None or (len(fact.stems) == 1 and words[at][0].isupper() and words[at][1:].islower() and at):
             at = _place_of(fact.stems, stems)
-        if at is not None and (fact.missing or not is_negated(lower, at, language)):
-            found.append(at)
+        if at is not None:
+            negated = is_negated(lower, at, language)
+            if not negated or (fact.missing and not silent):
+                found.append(at)
     return found
 
 
