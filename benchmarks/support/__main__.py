@@ -140,9 +140,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reached = paraphrase_figures(support, Resources())
     took = milliseconds(
         [
-            Trace(trace_id="t", time=_AT, app="p", answer=one.answer, contexts=tuple(
-                Chunk(f"c{k}", other.context) for k, other in enumerate(paraphrases()[i : i + 10])
-            ))
+            Trace(
+                trace_id="t",
+                time=_AT,
+                app="p",
+                answer=one.answer,
+                contexts=tuple(Chunk(f"c{k}", other.context) for k, other in enumerate(paraphrases()[i : i + 10])),
+            )
             for i, one in enumerate(paraphrases()[:100:2])
         ]
     )

@@ -21,7 +21,7 @@ from ragtide.evaluators.encoder import load_encoder, load_encoders
 from ragtide.evaluators.errors import Unavailable
 from ragtide.evaluators.models import load_models
 from ragtide.evaluators.outcome import Scored
-from ragtide.evaluators.plan import PreparedEvaluator, Plan, prepare, wanted_encoders, wanted_models
+from ragtide.evaluators.plan import Plan, PreparedEvaluator, prepare, wanted_encoders, wanted_models
 from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.run import run_all
 from ragtide.evaluators.settings import EvaluatorSettings
@@ -35,7 +35,9 @@ BATCH = 64
 WHERE = "RAGTruth is at github.com/ParticleMedia/RAGTruth (MIT licence), folder dataset: give it with --data"
 
 
-def risks(prepared: PreparedEvaluator, metric: Metric, answers: Sequence[LabelledAnswer], resources: Resources) -> Floats:
+def risks(
+    prepared: PreparedEvaluator, metric: Metric, answers: Sequence[LabelledAnswer], resources: Resources
+) -> Floats:
     """Return the badness of each answer by the metric, higher is worse; NaN for one without a score."""
     found: list[float] = []
     sign = -1.0 if metric.better == "higher" else 1.0
@@ -97,7 +99,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Read the data, run the evaluators, print the figures."""
     parser = argparse.ArgumentParser(description="How well evaluators tell hallucinated answers from others.")
     parser.add_argument("--data", type=Path, help="folder in RAGTruth's format")
-    parser.add_argument("--evaluators", nargs="+", default=list(registry.load().keys() & set(CLAIM)), choices=CLAIM, metavar="ID")
+    parser.add_argument(
+        "--evaluators", nargs="+", default=list(registry.load().keys() & set(CLAIM)), choices=CLAIM, metavar="ID"
+    )
     given = parser.parse_args(arguments)
     if given.data is None:
         print(WHERE)

@@ -55,7 +55,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
         ),
         Metric("weakest_sentence", description="share of the words of the least supported sentence in the contexts"),
     ],
-    budget=Budget(characters=400_000),
+    budget=Budget(characters=300_000),
 )
 def support(row: Inputs, shared: Shared, params: Params) -> Outcome:
     """How far the contexts and the question carry the answer, without a model: words by their rarity, words that stand

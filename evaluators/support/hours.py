@@ -7,7 +7,7 @@ from typing import NamedTuple
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY = r"(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:days?)?\b\.?|(?:wed|sat)\b\.?"
 _ENTRY = re.compile(
-    rf"""\b(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day)["']?\s?[:=]\s?["']?"""
+    r"""\b(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day)["']?\s?[:=]\s?["']?"""
     r"(?P<opens>\d{1,2}(?::\d{1,2})?)\s?(?:-|\u2013|to)\s?(?P<closes>\d{1,2}(?::\d{1,2})?)(?!\s?[ap]\.?m)",
     re.IGNORECASE,
 )
@@ -129,8 +129,11 @@ def _readings(time: str, half: str | None) -> frozenset[int]:
     minutes = _minutes(time)
     if half:
         late = half[0] in "pP" and minutes < 2 * _HALF_MINUTES
-        return frozenset({minutes % _HALF_MINUTES + _HALF_MINUTES * late, minutes} if minutes >= 780 else
-                         {minutes % _HALF_MINUTES + _HALF_MINUTES * late})
+        return frozenset(
+            {minutes % _HALF_MINUTES + _HALF_MINUTES * late, minutes}
+            if minutes >= 780
+            else {minutes % _HALF_MINUTES + _HALF_MINUTES * late}
+        )
     return frozenset({minutes})
 
 

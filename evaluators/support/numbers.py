@@ -3,13 +3,15 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from math import floor, isclose, log10
+from math import floor, log10
 
 from ragtide.evaluators.support.quantities import CLOCK, PERCENT, Quantity
 
 MOST_OPERANDS = 24  # numbers of a chunk from which others are computed: with more, any number is a sum of some two
+MOST_CHUNKS = 50  # from whose numbers others are computed
 MIN_DIGITS = 2  # significant digits of a rounded or computed number: one digit meets by chance
 _CONVERTED = 0.02  # relative tolerance between units: 10 km are 6.2 miles
+_OF_PERCENT = 0.5  # percentages are given to whole numbers
 _SAME = 1e-9
 
 
@@ -31,6 +33,7 @@ class KnownQuantities:
                 else:
                     self.plain.update(one.values)
         self._sorted: dict[object, list[float]] = {}
+        self._results: dict[str, set[float]] = {}
 
     def have(self, one: Quantity) -> bool:
         """Whether the contexts have this quantity, give or take its rounding and the conversion of units."""
@@ -56,13 +59,20 @@ class KnownQuantities:
         """Whether the quantity is a sum, a difference, a total or a percentage of numbers that stand in one chunk."""
         if _is_year(one):
             return False
-        wanted = [value for value in one.bases if significant_digits(value) >= MIN_DIGITS]
-        return bool(wanted) and any(
-            isclose(value, computed, rel_tol=1e-6) or (one.kind == PERCENT and abs(value - computed) <= 0.5)
-            for chunk in self.chunks
-            for computed in _computed(chunk, one.kind)
-            for value in wanted
+        values = self._in_order(("computed", one.kind), self._computed(one.kind))
+        tolerance = _OF_PERCENT if one.kind == PERCENT else 0.0
+        return any(
+            _has_near(values, value, max(tolerance, _SAME * abs(value)))
+            for value in one.bases
+            if significant_digits(value) >= MIN_DIGITS
         )
+
+    def _computed(self, kind: str) -> set[float]:
+        if kind not in self._results:
+            self._results[kind] = {
+                value for chunk in self.chunks[:MOST_CHUNKS] for value in _computed(chunk, kind)
+            }
+        return self._results[kind]
 
     def _share(self, one: Quantity) -> bool:
         """Whether a number between 0 and 1 stands there as a percentage: half is 50 %."""

@@ -76,7 +76,7 @@ def compare(
     code = language_of_words(words, head)
     if in_another_language(words, head, code):
         return NotApplicable("other_language")
-    texts = (*sources.texts, question) if question and sources.chunks else sources.texts
+    texts = sources.texts if not question or question in sources.texts else (*sources.texts, question)
     support = support_of(sentences, texts, len(sources.chunks), code, weight, shared)
     return Compared(sources, support) if support.sentences else NotApplicable("too_short")
 

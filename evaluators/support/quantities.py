@@ -19,8 +19,10 @@ _DIGITS = re.compile(
     r"(?P<digits>\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\d.,:])|\d+(?:[.,:'\u2019]\d+)*)"
     r"(?P<slash>/\d{1,3}(?![\d/]))?"
 )
-_AFTER = re.compile(r"[ \u00a0\u202f-]?(?:(?P<half>[apAP])\.?\s?[mM]\b\.?|(?P<word>[%％]|°\s?[CFcf]\b|[$€£¥₹₽]|km/h|[^\W\d_]+))")
-_WORD_AFTER = re.compile(r"[ \u00a0\u202f-]?(?P<word>[%％]|°\s?[CFcf]\b|[$€£¥₹₽]|km/h|[^\W\d_]+)")
+_AFTER = re.compile(
+    r"[ \u00a0\u202f-]?(?:(?P<half>[apAP])\.?\s?[mM]\b\.?|(?P<word>[%\uff05]|°\s?[CFcf]\b|[$€£¥₹₽]|km/h|[^\W\d_]+))"
+)
+_WORD_AFTER = re.compile(r"[ \u00a0\u202f-]?(?P<word>[%\uff05]|°\s?[CFcf]\b|[$€£¥₹₽]|km/h|[^\W\d_]+)")
 _DECADE = re.compile(r"s\b")  # the 1970s
 _RANGE = re.compile(r"\s?(?:[-\u2013\u2014~/]|to|and|or|bis|und|oder|a|y|o|à|et|ou|e|до|и|〜)\s?", re.IGNORECASE)
 _MONEY = {"$": "usd", "€": "eur", "£": "gbp", "¥": "jpy", "₹": "inr", "₽": "rub"}
@@ -205,9 +207,7 @@ def _known(behind: re.Match[str]) -> tuple[str, int]:
     return word, behind.end()
 
 
-def _quantity(
-    start: int, end: int, values: tuple[float, ...], unit: Unit | None, *, spelled: bool = False
-) -> Quantity:
+def _quantity(start: int, end: int, values: tuple[float, ...], unit: Unit | None, *, spelled: bool = False) -> Quantity:
     if unit is None:
         return Quantity(start, end, values, "", values, spelled)
     if unit.kind == "fahrenheit":
@@ -228,7 +228,9 @@ def _values(digits: str) -> tuple[float, ...]:
             decimal = float(f"{groups[0]}.{groups[1]}")
             if not grouped:
                 return (decimal,)
-            return (float("".join(groups)),) if marks & set(" \u00a0\u202f'\u2019") else (float("".join(groups)), decimal)
+            return (
+                (float("".join(groups)),) if marks & set(" \u00a0\u202f'\u2019") else (float("".join(groups)), decimal)
+            )
         return (float("".join(groups)),) if grouped else ()
     whole, part = groups[:-1], groups[-1]
     if len(marks) == 2 and 1 <= len(whole[0]) <= 3 and all(len(group) == 3 for group in whole[1:]):
@@ -246,7 +248,12 @@ def _parts(digits: str, start: int) -> list[Quantity]:
 def _clock(digits: str, start: int, end: int, behind: re.Match[str] | None) -> list[Quantity]:
     """Read a time of day: minutes from midnight. Without am or pm it may be both."""
     parts = re.split(r"[:.,]", digits)
-    if len(parts) > 3 or not all(part.isdecimal() for part in parts) or int(parts[0]) > 24 or int((*parts, "0")[1]) > 59:
+    if (
+        len(parts) > 3
+        or not all(part.isdecimal() for part in parts)
+        or int(parts[0]) > 24
+        or int((*parts, "0")[1]) > 59
+    ):
         return _parts(digits, start)
     minutes = float(int(parts[0]) * 60 + (int(parts[1]) if len(parts) > 1 else 0))
     if behind and behind["half"]:

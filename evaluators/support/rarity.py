@@ -43,7 +43,7 @@ class DocumentFrequencies:
         return hashlib.sha256(table.encode("utf-8", "replace")).hexdigest()[:16]
 
     def weight(self, word: str) -> float:
-        """Return the inverse document frequency of a folded word as a share of the highest one, at least `MIN_WEIGHT`."""
+        """Return the inverse document frequency of a folded word as a share of the highest, at least `MIN_WEIGHT`."""
         count = self.counts.get(word, 0)
         return max(MIN_WEIGHT, log((self.texts + 1) / (count + 0.5)) / log(2 * (self.texts + 1)))
 
@@ -74,7 +74,9 @@ def read_frequencies(path: Path) -> DocumentFrequencies:
         found = DocumentFrequencies(int(read["texts"]), {str(word): int(n) for word, n in read["counts"].items()})
         written = (read["format"], read["version"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is no table of document frequencies ({type(error).__name__}): learn it again") from error
+        raise ValueError(
+            f"{path} is no table of document frequencies ({type(error).__name__}): learn it again"
+        ) from error
     if written != (FORMAT, found.version):
         raise ValueError(f"{path} was changed after it was written, or by another version: learn it again")
     return found

@@ -14,7 +14,18 @@ from ragtide.evaluators.support.names import initials_of, names_of
 from ragtide.evaluators.support.numbers import KnownQuantities
 from ragtide.evaluators.support.quantities import Quantity, quantities_of, spelled_quantities_of
 from ragtide.evaluators.support.records import Fact, contradictions, facts_of
-from ragtide.evaluators.support.words import CLAUSE, NEGATION, STOP, UNKNOWN, WORD, language_of_words, languages, raw_words, script_of_words, tokens
+from ragtide.evaluators.support.words import (
+    CLAUSE,
+    NEGATION,
+    STOP,
+    UNKNOWN,
+    WORD,
+    language_of_words,
+    languages,
+    raw_words,
+    script_of_words,
+    tokens,
+)
 
 Span = tuple[int, int]
 Weight = Callable[[str], float]
@@ -31,7 +42,8 @@ _NUMBERED = re.compile(
 )
 _BEHIND_LIST = 40  # characters before a number that are looked at for such a word
 _INSIDE_NUMBER = (".", ",", ":", "'", "\u2019", "/")  # "5" does not stand in 1.5
-_MOST_SCANNED = 100_000  # characters
+_MOST_SEARCHED = 20_000  # characters: in longer texts all numbers are read at once
+_MOST_TRIES = 20  # places of its digits at which a number is looked for
 # A name is found by its beginning: Russian where the contexts have Russia.
 _SHORTEST_NAME, _KEPT_NAME = 4, 0.65
 _OF_SCALE = re.compile(r"\b(?:out of|von|sur|de|su) $", re.IGNORECASE)  # 4 out of 5 stars
@@ -86,7 +98,7 @@ def in_another_language(answer: Sequence[str], contexts: str, code: str) -> bool
     """
     words = raw_words(contexts)
     function = languages()[code].function
-    if sum(word in function for word in words) >= _NATIVE * len(words) > 0:
+    if sum(map(function.__contains__, words)) >= _NATIVE * len(words) > 0:
         return False
     if script_of_words(answer) != script_of_words(words):
         return min(len(answer), len(words)) >= _FEWEST_OF_SCRIPT
@@ -116,6 +128,7 @@ class _Sources:
         self.schedule = next((schedule for schedule in schedules if schedule), {})
         self._texts, self._shared = texts, shared
         self._known: dict[bool, KnownQuantities] = {}
+        self._has: dict[tuple[str, tuple[float, ...], str], bool] = {}
         self._joined: str | None = None
         self._lower: str | None = None
         self._initials: str | None = None
@@ -138,15 +151,27 @@ class _Sources:
         """Whether the texts have this quantity: as it is written, which is looked for first, or in another notation, or
         computed from theirs.
         """
+        key = (written, one.values, one.kind)
+        if key not in self._has:
+            self._has[key] = self._has_written(written) or (
+                self.known(spelled=False).have(one)
+                or self.known(spelled=True).have(one)
+                or self.known(spelled=True).compute(one)
+            )
+        return self._has[key]
+
+    def _has_written(self, written: str) -> bool:
+        if len(self.joined) > _MOST_SEARCHED:
+            return False
         at = self.joined.find(written)
-        while at >= 0:
+        for _ in range(_MOST_TRIES):
+            if at < 0:
+                break
             before, behind = self.joined[at - 1 : at], self.joined[at + len(written) : at + len(written) + 1]
             if not (before.isalnum() or before in _INSIDE_NUMBER or behind.isalnum() or behind in _INSIDE_NUMBER):
                 return True
-            at = self.joined.find(written, at + 1) if at < _MOST_SCANNED else -1
-        return self.known(spelled=False).have(one) or (
-            self.known(spelled=True).have(one) or self.known(spelled=True).compute(one)
-        )
+            at = self.joined.find(written, at + 1)
+        return False
 
     def has_name(self, name: str, words: Sequence[str]) -> bool:
         """Whether the texts have the word of a name, or the words that its letters begin."""
@@ -208,7 +233,13 @@ def _sentence(sentence: Sentence, found: Sequence[str], sources: _Sources, weigh
         return None
     start = sentence.start
     return SentenceSupport(
-        start, sentence.end, total, lacking, len(pairs), apart, tuple(words),
+        start,
+        sentence.end,
+        total,
+        lacking,
+        len(pairs),
+        apart,
+        tuple(words),
         chunk if chunk < sources.chunks else -1,
         tuple((start + a, start + b) for a, b in numbers),
         tuple((start + a, start + b) for a, b in others),
@@ -232,7 +263,7 @@ def _clauses(found: Sequence[str]) -> Iterator[list[str]]:
 
 def _reverses(found: Sequence[str], sources: _Sources, weight: Weight) -> bool:
     """Whether a clause of the sentence has another polarity than its nearest sentence."""
-    if NEGATION not in found and not sources.places.negates:
+    if len(sources.records) >= max(1, sources.chunks) or not (sources.places.negates or NEGATION in found):
         return False
     return any(_is_reversed(clause, sources, weight) for clause in _clauses(found))
 
@@ -267,18 +298,20 @@ def _numbers(sentence: Sentence, sources: _Sources, chunk: int) -> tuple[list[Sp
             continue
         if one.spelled and not one.kind and one.values[0] <= _SMALL:
             continue
-        if (one.kind, one.bases[0]) in _IDIOMS or _OWN_LENGTH.match(text, one.end):
-            continue
-        if not one.kind and _OF_SCALE.search(text[max(0, one.start - _BEHIND_LIST) : one.start]):
-            continue
-        if not one.kind and _NUMBERED.search(text[max(0, one.start - _BEHIND_LIST) : one.start]):
-            continue
-        if sources.has_quantity(one, text[one.start : one.end]):
+        if sources.has_quantity(one, text[one.start : one.end]) or _is_no_claim(one, text):
             continue
         lacking.append((one.start, one.end))
         if sources.other_number(one, chunk):
             others.append((one.start, one.end))
     return lacking, others
+
+
+def _is_no_claim(one: Quantity, text: str) -> bool:
+    """Whether a number counts sources or steps, gives a scale, or belongs to an idiom."""
+    if (one.kind, one.bases[0]) in _IDIOMS or _OWN_LENGTH.match(text, one.end):
+        return True
+    before = text[max(0, one.start - _BEHIND_LIST) : one.start]
+    return not one.kind and bool(_OF_SCALE.search(before) or _NUMBERED.search(before))
 
 
 def _names(text: str, sources: _Sources) -> list[Span]:

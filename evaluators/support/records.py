@@ -88,7 +88,7 @@ def contradictions(facts: Sequence[Fact], words: Sequence[str], language: Langua
     for fact in facts:
         at = places.get(fact.name)
         if at is None or (len(fact.stems) == 1 and words[at][0].isupper() and words[at][1:].islower() and at):
-            at = _place_of(fact.stems, stems)
+            at = _place_of(fact.stems, stems) if fact.stems and fact.stems[0] in stems else None
         if at is not None:
             negated = is_negated(lower, at, language)
             if not negated or (fact.missing and not silent):

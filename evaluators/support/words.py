@@ -68,7 +68,10 @@ def languages() -> Mapping[str, Language]:
         words = {name: frozenset(text.split()) for name, text in lists.items()}
         function = words["function"] | words["negation"] | words["contrast"]
         every[code] = Language(
-            code, function | words["source"], function, *(words[name] for name in ("source", "negation", "contrast", "affirm"))
+            code,
+            function | words["source"],
+            function,
+            *(words[name] for name in ("source", "negation", "contrast", "affirm")),
         )
     nothing: frozenset[str] = frozenset()
     every[UNKNOWN] = Language(UNKNOWN, *(nothing,) * 6)
@@ -156,7 +159,8 @@ def _hits(words: Iterable[str]) -> Counter[str]:
 
 def tokens(text: str, code: str) -> list[str]:
     """Return the text in order as it is compared: folded words, "" for a word without content, `NEGATION` for one that
-    negates, `CLAUSE` and `STOP` where a clause or a sentence ends, and pairs of characters for a run of a script without spaces.
+    negates, `CLAUSE` and `STOP` where a clause or a sentence ends. A run of a script without spaces gives pairs of
+    characters.
     """
     raw = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
     found = list(map(_folds(code).__getitem__, raw))
