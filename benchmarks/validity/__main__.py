@@ -4,7 +4,8 @@
 for each evaluator that claims to see hallucination, faithfulness or relevance the AUROC, F1 at the shipped threshold
 and at the best one, by part and by quartile of the answers' length, with 95 % intervals of a bootstrap over sources.
 Beside them stand the AUROC of length alone and the F1 of calling everything hallucinated: an evaluator must beat both.
-Evaluators whose model is not there are named. Without `--data` it says where to get the data.
+The shipped threshold is
+that of the encoder, where one is measured. Evaluators whose model is not there are named. Without `--data` it says where to get the data.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from benchmarks.validity.measures import Flags, Floats, auroc, best_f1, f1, inte
 from benchmarks.validity.ragtruth import PARTS, LabelledAnswer, read_answers
 from ragtide.evaluators import registry
 from ragtide.evaluators.encoder import load_encoder, load_encoders
+from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
 from ragtide.evaluators.errors import Unavailable
 from ragtide.evaluators.models import load_models
 from ragtide.evaluators.outcome import Scored
@@ -82,7 +84,7 @@ def _by_quartile(risk: Floats, bad: Flags, length: Floats) -> str:
 def load(names: Sequence[str]) -> tuple[Plan, Resources]:
     """Load the evaluators with the encoders and models that are there."""
     settings = EvaluatorSettings()
-    registered = registry.load()
+    registered = with_encoder_thresholds(registry.load(), settings)
     every = {name: registered[name] for name in names}
     encoders = wanted_encoders(every, settings, None)
     try:

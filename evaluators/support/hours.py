@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_DAY = r"(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:days?)?\b\.?|(?:wed|sat)\b\.?"
+_DAY = r"(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:days?)?\b|(?:wed|sat)\b"
 _ENTRY = re.compile(
     r"""\b(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day)["']?\s?[:=]\s?["']?"""
     r"(?P<opens>\d{1,2}(?::\d{1,2})?)\s?(?:-|\u2013|to)\s?(?P<closes>\d{1,2}(?::\d{1,2})?)(?!\s?[ap]\.?m)",

@@ -69,9 +69,7 @@ class KnownQuantities:
 
     def _computed(self, kind: str) -> set[float]:
         if kind not in self._results:
-            self._results[kind] = {
-                value for chunk in self.chunks[:MOST_CHUNKS] for value in _computed(chunk, kind)
-            }
+            self._results[kind] = {value for chunk in self.chunks[:MOST_CHUNKS] for value in _computed(chunk, kind)}
         return self._results[kind]
 
     def _share(self, one: Quantity) -> bool:

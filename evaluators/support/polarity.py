@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ragtide.evaluators.support.words import Language
 
-BEHIND = 6  # words: "street and valet parking are not available"
+BEHIND = 8  # words: "street and valet parking are not available"
 
 
 def is_negation(word: str, language: Language) -> bool:

@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from itertools import product
 from typing import NamedTuple
 
-from ragtide.evaluators.support.words import SPACED_WORD, number_words
+from ragtide.evaluators.support.words import GERMAN_ONES, GERMAN_TENS, SPACED_WORD, number_words
 
 CLOCK = "clock"
 PERCENT = "percent"
 MOST_DIGITS = 30  # longer ones are identifiers
 _MINUTES_OF_DAY = 1_440
 _DIGITS = re.compile(
-    r"(?<![\d.,:])(?P<money>[$€£¥₹₽](?=\s?\d))?\s?"
+    r"(?<![\d.,:])(?P<money>[$€£¥₹₽]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR)(?=\s?\d))?\s?"
     r"(?P<digits>\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\d.,:])|\d+(?:[.,:'\u2019]\d+)*)"
     r"(?P<slash>/\d{1,3}(?![\d/]))?"
 )
@@ -25,7 +26,7 @@ _AFTER = re.compile(
 _WORD_AFTER = re.compile(r"[ \u00a0\u202f-]?(?P<word>[%\uff05]|°\s?[CFcf]\b|[$€£¥₹₽]|km/h|[^\W\d_]+)")
 _DECADE = re.compile(r"s\b")  # the 1970s
 _RANGE = re.compile(r"\s?(?:[-\u2013\u2014~/]|to|and|or|bis|und|oder|a|y|o|à|et|ou|e|до|и|〜)\s?", re.IGNORECASE)
-_MONEY = {"$": "usd", "€": "eur", "£": "gbp", "¥": "jpy", "₹": "inr", "₽": "rub"}
+_MONEY = {"$": "usd", "€": "eur", "£": "gbp", "¥": "jpy", "₹": "inr", "₽": "rub"}  # and codes, in lower case
 
 
 class Quantity(NamedTuple):
@@ -65,9 +66,7 @@ def quantity_words() -> QuantityWords:
     """Read the words once. German compounds (einundzwanzig) are added."""
     read = tomllib.loads((resources.files("ragtide.evaluators.support") / "quantities.toml").read_text("utf-8"))
     numbers = {word: float(value) for value, words in read["numbers"].items() for word in words.split()}
-    ones = ("ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun")
-    tens = ("zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig")
-    numbers |= {f"{one}und{ten}": numbers[one] + numbers[ten] for one in ones for ten in tens}
+    numbers |= {f"{one}und{ten}": numbers[one] + numbers[ten] for one, ten in product(GERMAN_ONES, GERMAN_TENS)}
     scales = {word: float(value) for value, words in read["scales"].items() for word in words.split()}
     units = {
         word: Unit(kind, float(factor))
@@ -161,7 +160,8 @@ def _read(text: str, match: re.Match[str]) -> list[Quantity]:
         return [Quantity(start, end + 1, years, "", years)]
     if not values:  # a date or a version: its parts
         return _parts(digits, match.start("digits"))
-    return [_scaled(text, start, end, values, _MONEY.get(match["money"] or ""))]
+    money = match["money"]
+    return [_scaled(text, start, end, values, _MONEY.get(money, money.lower()) if money else None)]
 
 
 def _scaled(text: str, start: int, end: int, values: tuple[float, ...], money: str | None) -> Quantity:

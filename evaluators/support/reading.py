@@ -89,6 +89,7 @@ class Support:
 
     language: str
     sentences: tuple[SentenceSupport, ...]
+    from_records: bool  # every context is a record
 
 
 def in_another_language(answer: Sequence[str], contexts: str, code: str) -> bool:
@@ -139,6 +140,11 @@ class _Sources:
         if self._joined is None:
             self._joined = "\n".join(self._texts)
         return self._joined
+
+    @property
+    def only_records(self) -> bool:
+        """Whether every context is a record."""
+        return len(self.records) >= max(1, self.chunks)
 
     def known(self, *, spelled: bool) -> KnownQuantities:
         """The quantities of the texts: those in digits, or those in words too."""
@@ -210,7 +216,7 @@ def support_of(
     wanted = {one for _, found in read for one in found if one > STOP}
     sources = _Sources(texts, chunks, code, wanted, shared)
     sentences = (_sentence(sentence, found, sources, weight) for sentence, found in read)
-    return Support(code, tuple(one for one in sentences if one is not None))
+    return Support(code, tuple(one for one in sentences if one is not None), sources.only_records)
 
 
 def _sentence(sentence: Sentence, found: Sequence[str], sources: _Sources, weight: Weight) -> SentenceSupport | None:
@@ -263,7 +269,7 @@ def _clauses(found: Sequence[str]) -> Iterator[list[str]]:
 
 def _reverses(found: Sequence[str], sources: _Sources, weight: Weight) -> bool:
     """Whether a clause of the sentence has another polarity than its nearest sentence."""
-    if len(sources.records) >= max(1, sources.chunks) or not (sources.places.negates or NEGATION in found):
+    if sources.only_records or not (sources.places.negates or NEGATION in found):
         return False
     return any(_is_reversed(clause, sources, weight) for clause in _clauses(found))
 

@@ -87,13 +87,17 @@ def contradictions(facts: Sequence[Fact], words: Sequence[str], language: Langua
     silent = any(word in language.source for word in lower)  # "there is no information on Wi-Fi" is right
     for fact in facts:
         at = places.get(fact.name)
-        if at is None or (len(fact.stems) == 1 and words[at][0].isupper() and words[at][1:].islower() and at):
+        if at is None or (len(fact.stems) == 1 and lower[at] == fact.name and _is_name(words, at)):
             at = _place_of(fact.stems, stems) if fact.stems and fact.stems[0] in stems else None
         if at is not None:
             negated = is_negated(lower, at, language)
             if not negated or (fact.missing and not silent):
                 found.append(at)
     return found
+
+
+def _is_name(words: Sequence[str], at: int) -> bool:
+    return bool(at) and words[at][0].isupper() and words[at][1:].islower()
 
 
 def _place_of(parts: Sequence[str], stems: dict[str, int]) -> int | None:

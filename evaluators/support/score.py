@@ -49,11 +49,13 @@ def features_of(support: Support, nearest: Sequence[float] | None = None) -> dic
     - numbers, names: log(1 + count) of those that the contexts lack
     - denied: things that a record says are not so, per sentence
     - reversed: whether a clause has a negation more or less than its nearest sentence
-    - distant: 1 - cosine similarity to the nearest context sentence, mean of the two highest (with `nearest`)
+    - distant: what is lacking of a sentence, times 1 - cosine similarity to the nearest context sentence, in the same
+      way (with `nearest`); 0 where the contexts are records, whose sentences no vector is near
     """
     sentences = support.sentences
+    lacking = [one.lacking / (one.weight + _SMOOTHING) for one in sentences]
     found = {
-        "weakest": _weakest([one.lacking / (one.weight + _SMOOTHING) for one in sentences]),
+        "weakest": _weakest(lacking),
         "apart": _weakest([one.apart / (one.pairs + _SMOOTHING) for one in sentences]),
         "numbers": log1p(sum(len(one.numbers) for one in sentences)),
         "names": log1p(sum(len(one.names) for one in sentences)),
@@ -61,7 +63,8 @@ def features_of(support: Support, nearest: Sequence[float] | None = None) -> dic
         "reversed": float(any(one.reversed for one in sentences)),
     }
     if nearest is not None:
-        found["distant"] = _weakest([1.0 - similarity for similarity in nearest])
+        distant = [share * (1.0 - similarity) for share, similarity in zip(lacking, nearest, strict=True)]
+        found["distant"] = 0.0 if support.from_records else _weakest(distant)
     return found
 
 

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from itertools import pairwise
-from math import ceil
+from itertools import pairwise, product
 from typing import Any
 
 UNKNOWN = "unknown"
@@ -39,7 +38,11 @@ HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # of camel case, as in keys of record
 # English endings, longest first. The stem keeps four letters or more.
 _ENDINGS = ("ations", "ation", "ingly", "edly", "ment", "ing", "ied", "er", "ed", "ly")
 _SHORTEST_STEM = 4
-_KEPT = 0.7  # share of the letters of a word of another language that its stem keeps
+_SHORTEST_PLURAL = 3  # letters before an s
+# Endings of other languages: in German and Dutch n and s, in others s behind a vowel, or vowels of Russian.
+_GERMANIC = re.compile("[aeiouy]?[ns]?$")
+_INFLECTED = re.compile("[aeiouy]?s?$|[\u0430\u0435\u0438\u0439\u043e\u0443\u044b\u044c\u044e\u044f]{1,2}$")
+_LONGEST_STEM = 7  # letters of a word of another language
 _MOST_FOLDS = 1 << 16
 MIN_HITS = 2  # function words that tell the language
 _OTHER = 15  # words: with as many and hardly a function word, a text is in another language
@@ -57,6 +60,11 @@ class Language:
     negation: frozenset[str]
     contrast: frozenset[str]
     affirm: frozenset[str]
+
+
+# Of which German makes einundzwanzig.
+GERMAN_ONES = ("ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun")
+GERMAN_TENS = ("zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig")
 
 
 @lru_cache(maxsize=1)
@@ -89,6 +97,8 @@ def number_words(code: str) -> frozenset[str]:
     """Return the words of numbers that are read in this language: they are compared as quantities."""
     lists = (*_quantity_lists("numbers").items(), *_quantity_lists("scales").items())
     every = frozenset(word for _, words in lists for word in words.split())
+    if code == "de":
+        every |= {f"{one}und{ten}" for one, ten in product(GERMAN_ONES, GERMAN_TENS)}
     return every & frozenset(_quantities()["english"].split()) if code == "en" else every
 
 
@@ -218,7 +228,8 @@ def _fold(word: str, code: str) -> str:
         if lower in language.empty:
             return ""
     bare = "".join(letter for letter in unicodedata.normalize("NFKD", lower) if not unicodedata.combining(letter))
-    return bare[: max(_SHORTEST_STEM, ceil(_KEPT * len(bare)))]
+    stem = (_GERMANIC if code in ("de", "nl") else _INFLECTED).sub("", bare)
+    return (stem if len(stem) >= _SHORTEST_PLURAL else bare)[:_LONGEST_STEM]
 
 
 def _parts(word: str, code: str) -> Iterable[str]:
@@ -231,7 +242,7 @@ def _parts(word: str, code: str) -> Iterable[str]:
 def _english_stem(lower: str) -> str:
     """Strip the plural, then another ending, then a last e or y: study, studies, studied and studying are one."""
     stem = lower.removesuffix("'s")
-    for ending, least in (("ies", 3), ("s", _SHORTEST_STEM)):
+    for ending, least in (("ies", _SHORTEST_PLURAL), ("s", _SHORTEST_PLURAL)):
         if stem.endswith(ending) and not stem.endswith("ss") and len(stem) - len(ending) >= least:
             stem = stem[: -len(ending)]
             break
