@@ -4,8 +4,8 @@
 for each evaluator that claims to see hallucination, faithfulness or relevance the AUROC, F1 at the shipped threshold
 and at the best one, by part and by quartile of the answers' length, with 95 % intervals of a bootstrap over sources.
 Beside them stand the AUROC of length alone and the F1 of calling everything hallucinated: an evaluator must beat both.
-The shipped threshold is
-that of the encoder, where one is measured. Evaluators whose model is not there are named. Without `--data` it says where to get the data.
+The shipped threshold is that of the encoder, where one is measured. Evaluators whose model is not there are named.
+Without `--data` it says where to get the data.
 """
 
 import argparse

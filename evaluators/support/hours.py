@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY = r"(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:days?)?\b|(?:wed|sat)\b"
+# It begins with letters, so that texts without days are read fast: which day it is, is looked at afterwards.
 _ENTRY = re.compile(
-    r"""\b(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day)["']?\s?[:=]\s?["']?"""
-    r"(?P<opens>\d{1,2}(?::\d{1,2})?)\s?(?:-|\u2013|to)\s?(?P<closes>\d{1,2}(?::\d{1,2})?)(?!\s?[ap]\.?m)",
-    re.IGNORECASE,
+    r"""day["']?\s?[:=]\s?["']?(?P<opens>\d{1,2}(?::\d{1,2})?)\s?(?:-|\u2013|to)\s?(?P<closes>\d{1,2}(?::\d{1,2})?)"""
+    r"(?!\s?[apAP]\.?[mM])"
 )
-_ANY_ENTRY = re.compile(r"""day["']?\s?[:=]""")
+_ENTRY_DAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)$", re.IGNORECASE)
 _HINT = re.compile(r"\d|day|daily|week")
 _ITEM = re.compile(
     rf"(?P<first>\b(?:{_DAY}))(?:,?\s?(?:through|thru|to|until|till|-|\u2013|\u2014)\s?(?P<last>\b(?:{_DAY})))?"
@@ -38,8 +38,12 @@ class _Claim(NamedTuple):
 def schedule_of(text: str) -> dict[int, Hours]:
     """Return the opening hours by day, Monday 0. Days that are closed (0:0-0:0) are left out."""
     found: dict[int, Hours] = {}
-    if not _ANY_ENTRY.search(text):
-        return found
+    for match in _ENTRY.finditer(text):
+        day = _ENTRY_DAY.search(text[max(0, match.start() - 7) : match.start()])
+        hours = _minutes(match["opens"]), _minutes(match["closes"])
+        if day and hours != (0, 0):
+            found[_DAYS.index(day.group()[:3].lower())] = hours
+    return found
     for match in _ENTRY.finditer(text):
         hours = _minutes(match["opens"]), _minutes(match["closes"])
         if hours != (0, 0):

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 
 WITHOUT_NAMES = frozenset({"de", "ja", "zh"})  # nouns are capitalised too, or nothing is
-# Behind a word without a colon, a list mark or a quotation mark between them: those begin sentences and titles.
-_NAME = re.compile(r"(?:(?<=[^\W_] )|(?<=[^\W_], ))(?=[^a-z\W\d_])[\w\u2019'&-]+")
+_WORD = re.compile(r"[^\W\d_a-z][\w\u2019'&-]*")
 _TITLE = 0.6  # share of capital words from which a line is a title, where every word is capitalised
 _CAPITAL = re.compile(r"\b[^\W\d_]")
 
@@ -14,9 +13,21 @@ def names_of(text: str, code: str) -> Iterator[re.Match[str]]:
     """Yield the words of names in a sentence. The word that begins it is left out: anything may begin one."""
     if code in WITHOUT_NAMES:
         return
-    found = [match for match in _NAME.finditer(text) if match.group()[0].isupper() and match.group() not in ("I", "A")]
+    found = [
+        match
+        for match in _WORD.finditer(text)
+        if match.group()[0].isupper() and _within(text, match.start()) and match.group() not in ("I", "A")
+    ]
     if found and not _is_title(text):
         yield from found
+
+
+def _within(text: str, start: int) -> bool:
+    """Whether a word stands before, without a colon, list mark or quotation mark between: those begin sentences."""
+    if text[start - 1 : start] != " ":
+        return False
+    before = text[start - 3 : start - 1] if start > 2 else text[: max(0, start - 1)]
+    return before[-1:].isalnum() or (before[-1:] == "," and before[:1].isalnum())
 
 
 def _is_title(text: str) -> bool:

@@ -15,15 +15,17 @@ CLOCK = "clock"
 PERCENT = "percent"
 MOST_DIGITS = 30  # longer ones are identifiers
 _MINUTES_OF_DAY = 1_440
+# It begins with a digit, so that texts with few of them are read fast: what stands before is looked at afterwards.
 _DIGITS = re.compile(
-    r"(?<![\d.,:])(?P<money>[$€£¥₹₽]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR)(?=\s?\d))?\s?"
-    r"(?P<digits>\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\d.,:])|\d+(?:[.,:'\u2019]\d+)*)"
-    r"(?P<slash>/\d{1,3}(?![\d/]))?"
+    r"(?P<digits>\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\d.,:])|\d+(?:[.,:'\u2019]\d+)*)(?P<slash>/\d{1,3}(?![\d/]))?"
 )
+_BEFORE = re.compile(r"(?P<money>[$€£¥₹₽]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR))\s?$")
+_MOST_BEFORE = 5  # characters of that
 _AFTER = re.compile(
     r"[ \u00a0\u202f-]?(?:(?P<half>[apAP])\.?\s?[mM]\b\.?|(?P<word>[%\uff05]|°\s?[CFcf]\b|[$€£¥₹₽]|km/h|[^\W\d_]+))"
 )
 _WORD_AFTER = re.compile(r"[ \u00a0\u202f-]?(?P<word>[%\uff05]|°\s?[CFcf]\b|[$€£¥₹₽]|km/h|[^\W\d_]+)")
+_BETWEEN = frozenset({"", "-", "and", "und", "y", "e", "et"})  # words of one number
 _DECADE = re.compile(r"s\b")  # the 1970s
 _RANGE = re.compile(r"\s?(?:[-\u2013\u2014~/]|to|and|or|bis|und|oder|a|y|o|à|et|ou|e|до|и|〜)\s?", re.IGNORECASE)
 _MONEY = {"$": "usd", "€": "eur", "£": "gbp", "¥": "jpy", "₹": "inr", "₽": "rub"}  # and codes, in lower case
@@ -92,24 +94,20 @@ def quantities_of(text: str) -> list[Quantity]:
 def spelled_quantities_of(text: str, code: str) -> list[Quantity]:
     """Return the quantities written in words of the language, in order: "twelve hundred" is 1,200."""
     words = quantity_words()
-    read = number_words(code)
-    if read.isdisjoint(SPACED_WORD.findall(text.lower())):
+    present = number_words(code).intersection(SPACED_WORD.findall(text.lower()))
+    if present.isdisjoint(words.numbers):
         return []
     found: list[Quantity] = []
     run: list[tuple[float, bool]] = []  # values, and whether each is a scale
     start = end = 0
-    for match in SPACED_WORD.finditer(text):
+    for match in _any_of(present).finditer(text):
         word = match.group().lower()
-        value = words.numbers.get(word) if word in read else None
-        scale = words.scales.get(word) if value is None and len(word) > 2 and word in read else None
+        value = words.numbers.get(word)
+        scale = words.scales.get(word) if value is None and len(word) > 2 else None
         if value is None and scale is None:
-            if run and word in ("and", "und", "y", "e", "et"):
-                continue
-            if run:
-                found.append(_spelled(text, start, end, run))
-                run = []
             continue
-        if run and (match.start() - end > 6 or (value is not None and not _continues(run, value))):
+        between = text[end : match.start()].strip().lower()
+        if run and (between not in _BETWEEN or (value is not None and not _continues(run, value))):
             found.append(_spelled(text, start, end, run))
             run = []
         if not run:
@@ -121,6 +119,12 @@ def spelled_quantities_of(text: str, code: str) -> list[Quantity]:
     if run:
         found.append(_spelled(text, start, end, run))
     return found
+
+
+@lru_cache(maxsize=1 << 10)
+def _any_of(words: frozenset[str]) -> re.Pattern[str]:
+    longest_first = sorted(map(re.escape, words), key=len, reverse=True)
+    return re.compile(rf"(?<![^\W\d_])(?:{'|'.join(longest_first)})(?![^\W\d_])", re.IGNORECASE)
 
 
 def _continues(run: Sequence[tuple[float, bool]], value: float) -> bool:
@@ -143,16 +147,21 @@ def _spelled(text: str, start: int, end: int, run: Sequence[tuple[float, bool]])
 
 
 def _read(text: str, match: re.Match[str]) -> list[Quantity]:
-    start, end = match.start("money") if match["money"] else match.start("digits"), match.end("digits")
-    digits = match["digits"]
-    if start and text[start - 1].isalpha() and text[start - 1] < "\u0e00" and not match["money"]:
+    start, end = match.span("digits")
+    digits, money = match["digits"], None
+    before = text[start - 1] if start else ""
+    if (before and not before.isascii()) or before in " $DRPFYF":
+        money = _BEFORE.search(text[max(0, start - _MOST_BEFORE) : start])
+    if money:
+        start -= len(money.group())
+    elif before.isalpha() and before < "\u0e00":
         return [_quantity(start, end, values, None) for values in [_values(digits)] if values]  # B2, covid19
     behind = _AFTER.match(text, end)
     if ":" in digits or (behind and behind["half"]):
         return _clock(digits, start, end, behind)
     if match["slash"] and digits.isdecimal():
         over, under = float(digits), float(match["slash"][1:])
-        if 0 < over < under <= 100 and not match["money"]:
+        if 0 < over < under <= 100 and not money:
             return [_quantity(start, match.end("slash"), (over / under,), None)]
     values = _values(digits)
     if values and len(digits) == 4 and _DECADE.match(text, end) and digits.isdecimal() and digits.endswith("0"):
@@ -160,8 +169,8 @@ def _read(text: str, match: re.Match[str]) -> list[Quantity]:
         return [Quantity(start, end + 1, years, "", years)]
     if not values:  # a date or a version: its parts
         return _parts(digits, match.start("digits"))
-    money = match["money"]
-    return [_scaled(text, start, end, values, _MONEY.get(money, money.lower()) if money else None)]
+    currency = money["money"] if money else ""
+    return [_scaled(text, start, end, values, _MONEY.get(currency, currency.lower()) or None)]
 
 
 def _scaled(text: str, start: int, end: int, values: tuple[float, ...], money: str | None) -> Quantity:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from ragtide.evaluators.support.polarity import is_negated
 from ragtide.evaluators.support.words import Language
 
-_VALUE = re.compile(
-    r"""[:=]\s?["']?(?P<value>false|null|none|no|nan|n/a|true|yes)["']?(?=\s{0,20}(?:[,}\]\n]|$))""", re.IGNORECASE
-)
+_VALUES = ("false", "null", "none", "no", "nan", "n/a", "true", "yes")
+_WRITTEN = "|".join(form for value in _VALUES for form in (value, value.capitalize(), value.upper(), "NaN"))
+_VALUE = re.compile(rf"""[:=]\s?["']?(?P<value>{_WRITTEN})["']?(?=\s{{0,20}}(?:[,}}\]\n]|$))""")
 _KEY = re.compile(r"""(?<![\w-])(?P<key>[^\W\d_][\w-]{1,40})["']?\s?$""")
 _BEFORE = 45  # characters in which a key stands
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|[_-]")
@@ -73,6 +73,10 @@ def contradictions(facts: Sequence[Fact], words: Sequence[str], language: Langua
 
     Where the value is missing, a sentence that denies the thing is unsupported too.
     """
+    text = "".join(words).lower()
+    facts = [fact for fact in facts if fact.name in text or (fact.stems and fact.stems[0] in text)]
+    if not facts:
+        return []
     lower = [word.lower().replace("\u2019", "'") for word in words]
     places: dict[str, int] = {}
     for place, word in enumerate(lower):
