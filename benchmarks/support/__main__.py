@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.support.fit import cross_validated, fit, table
 from benchmarks.support.paraphrases import CHANGES, paraphrases
-from benchmarks.validity.measures import Flags, Floats, auroc, best_f1, f1, interval
+from benchmarks.validity.measures import Flags, Floats, auroc, auroc_interval, best_f1, f1, f1_interval
 from benchmarks.validity.ragtruth import PARTS, LabelledAnswer, read_answers
 from ragtide.evaluators.builtin.support import support
 from ragtide.evaluators.encoder import load_encoder
@@ -82,8 +82,7 @@ def _print_part(part: str, answers: Sequence[LabelledAnswer], bad: Flags, risk: 
     of, truth = risk[at], bad[at]
     sources = [one.source for one in answers if one.part == part]
     length = np.array([float(one.length) for one in answers if one.part == part])
-    area = interval(lambda drawn: auroc(of[drawn], truth[drawn]), sources)
-    shipped = interval(lambda drawn: f1(of[drawn] > THRESHOLD, truth[drawn]), sources)
+    area, shipped = auroc_interval(of, truth, sources), f1_interval(of > THRESHOLD, truth, sources)
     print(
         f"  {part:9} AUROC {area}   length alone {auroc(length, truth):.3f}   F1 at {THRESHOLD:.2f} {shipped}   "
         f"best {best_f1(of, truth)[0]:.3f}   everything {f1(np.ones(len(truth), np.bool_), truth):.3f}   "

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.validity.measures import Flags, Floats, auroc, best_f1, f1, interval
+from benchmarks.validity.measures import Flags, Floats, auroc, auroc_interval, best_f1, f1, f1_interval
 from benchmarks.validity.ragtruth import PARTS, LabelledAnswer, read_answers
 from ragtide.evaluators import registry
 from ragtide.evaluators.encoder import load_encoder, load_encoders
@@ -65,13 +65,11 @@ def report(name: str, metric: Metric, answers: Sequence[LabelledAnswer], risk: F
         bad = np.array([answers[i].hallucinated for i in rows])
         of, sources = risk[rows], [answers[i].source for i in rows]
         length = np.array([float(answers[i].length) for i in rows])
-        area = interval(lambda drawn, of=of, bad=bad: auroc(of[drawn], bad[drawn]), sources)  # type: ignore[misc]
         best, at = best_f1(of, bad)
         print(f"  {part:9} {len(rows)} of {seen} scored, {bad.sum()} hallucinated")
-        print(f"    AUROC {area}   length alone {auroc(length, bad):.3f}")
+        print(f"    AUROC {auroc_interval(of, bad, sources)}   length alone {auroc(length, bad):.3f}")
         if line is not None:
-            shipped = interval(lambda drawn, of=of, bad=bad: f1(of[drawn] > line, bad[drawn]), sources)  # type: ignore[misc]
-            print(f"    F1 at the shipped threshold {shipped}", end="")
+            print(f"    F1 at the shipped threshold {f1_interval(of > line, bad, sources)}", end="")
         print(f"   best {best:.3f} at {abs(at):.3f}   everything {f1(np.ones(len(bad), np.bool_), bad):.3f}")
         print(f"    by length quartile: {_by_quartile(of, bad, length)}")
 

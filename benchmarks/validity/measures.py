@@ -60,3 +60,13 @@ def interval(figure: Callable[[npt.NDArray[np.intp]], float], sources: Sequence[
     defined = [value for value in drawn if np.isfinite(value)]
     low, high = np.quantile(defined, (0.025, 0.975)) if defined else (float("nan"), float("nan"))
     return Interval(figure(np.arange(len(sources))), float(low), float(high))
+
+
+def auroc_interval(risk: Floats, bad: Flags, sources: Sequence[str]) -> Interval:
+    """Return the AUROC with its interval."""
+    return interval(lambda rows: auroc(risk[rows], bad[rows]), sources)
+
+
+def f1_interval(flagged: Flags, bad: Flags, sources: Sequence[str]) -> Interval:
+    """Return the F1 with its interval."""
+    return interval(lambda rows: f1(flagged[rows], bad[rows]), sources)
