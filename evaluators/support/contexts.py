@@ -1,7 +1,7 @@
 """Indexes the contexts of a trace by the words of its answer."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -94,17 +94,14 @@ class Places:
         first, second = self._places.get(one), self._places.get(other)
         return bool(first and second) and not set(first or ()).isdisjoint(second or ())
 
-    def nearest(self, words: Collection[str], weight: Callable[[str], float]) -> tuple[int, float]:
-        """Return the segment that has most of the words by weight, and this weight; (-1, 0) if none has any."""
+    def nearest(self, weights: Mapping[str, float]) -> tuple[int, float]:
+        """Return the segment that has most of the words by their weights, and this weight; (-1, 0) if none has any."""
         votes: dict[int, float] = {}
         known, voted = self._places, votes.get
-        for word in set(words):
-            places = known.get(word)
-            if places:
-                value = weight(word)
-                for place in places:
-                    votes[place] = voted(place, 0.0) + value
+        for word, weight in weights.items():
+            for place in known.get(word, ()):
+                votes[place] = voted(place, 0.0) + weight
         if not votes:
             return -1, 0.0
-        highest = max(votes.values())
-        return min(place for place, value in votes.items() if value == highest), highest
+        best = max(votes, key=votes.__getitem__)
+        return best, votes[best]

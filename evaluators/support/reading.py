@@ -1,7 +1,7 @@
 """Reads how far the contexts carry each sentence of an answer."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -222,15 +222,12 @@ def support_of(
 def _sentence(sentence: Sentence, found: Sequence[str], sources: _Sources, weight: Weight) -> SentenceSupport | None:
     words = [one for one in found if one > STOP]
     places, text = sources.places, sentence.text
-    total = lacking = 0.0
-    for word in words:
-        value = weight(word)
-        total += value
-        if word not in places:
-            lacking += value
+    weights = {word: weight(word) for word in words}
+    total = sum(map(weights.__getitem__, words))
+    lacking = sum(weights[word] for word in words if word not in places)
     pairs = [(one, other) for one, other in pairwise(words) if one != other]
     apart = sum(not places.together(one, other) for one, other in pairs)
-    nearest, _ = places.nearest(words, weight)
+    nearest, _ = places.nearest(weights)
     chunk = places.text_of[nearest] if nearest >= 0 else -1
     numbers, others = _numbers(sentence, sources, chunk)
     names = _names(text, sources)
@@ -251,7 +248,7 @@ def _sentence(sentence: Sentence, found: Sequence[str], sources: _Sources, weigh
         tuple((start + a, start + b) for a, b in others),
         tuple((start + a, start + b) for a, b in names),
         tuple((start + a, start + b) for a, b in denied),
-        _reverses(found, sources, weight),
+        _reverses(found, weights, sources),
     )
 
 
@@ -267,25 +264,27 @@ def _clauses(found: Sequence[str]) -> Iterator[list[str]]:
     yield clause
 
 
-def _reverses(found: Sequence[str], sources: _Sources, weight: Weight) -> bool:
+def _reverses(found: Sequence[str], weights: Mapping[str, float], sources: _Sources) -> bool:
     """Whether a clause of the sentence has another polarity than its nearest sentence."""
     if sources.only_records or not (sources.places.negates or NEGATION in found):
         return False
-    return any(_is_reversed(clause, sources, weight) for clause in _clauses(found))
+    return any(_is_reversed(clause, weights, sources) for clause in _clauses(found))
 
 
-def _is_reversed(clause: Sequence[str], sources: _Sources, weight: Weight) -> bool:
-    """Whether the nearest sentence has most words of the clause, and a negation more or less. Records are left out:
-    their values negate keys, not clauses.
+def _is_reversed(clause: Sequence[str], weights: Mapping[str, float], sources: _Sources) -> bool:
+    """Whether the nearest sentence of a context has most words of the clause, and a negation more or less.
+
+    Records are left out: their values negate keys, not clauses.
     """
     places = sources.places
-    words = {one for one in clause if one > STOP}
+    words = {one: weights[one] for one in clause if one > STOP}
     if len(words) < _CLAUSE_WORDS:
         return False
-    nearest, carried = places.nearest(words, weight)
-    if nearest < 0 or carried < _CARRIED * sum(map(weight, words)):
+    nearest, carried = places.nearest(words)
+    if nearest < 0 or carried < _CARRIED * sum(words.values()) or places.sizes[nearest] > _LONGER * len(words):
         return False
-    if places.sizes[nearest] > _LONGER * len(words) or places.text_of[nearest] in sources.records:
+    text = places.text_of[nearest]
+    if text >= max(1, sources.chunks) or text in sources.records:
         return False
     return (clause.count(NEGATION) + places.negations[nearest]) % 2 == 1
 

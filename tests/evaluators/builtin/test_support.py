@@ -90,6 +90,12 @@ def test_the_question_carries_words() -> None:
     assert asked.metrics["support"] > scored("support", answer=answer, contexts=CONTEXTS).metrics["support"]
 
 
+def test_the_polarity_of_the_question_is_no_claim() -> None:
+    asked = {"question": "Is it true that cyclists are allowed on the bridge at night?"}
+    given = scored("support", answer="Cyclists are not allowed on the bridge at night.", contexts=CONTEXTS, **asked)
+    assert not given.findings
+
+
 def test_a_summary_without_chunks_is_compared_with_the_text_that_it_sums_up() -> None:
     text = CONTEXTS[0].text
     given = scored("support", answer="The bridge was opened in 1974.", question=text, task="summarization")

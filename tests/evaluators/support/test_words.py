@@ -92,8 +92,8 @@ def test_places() -> None:
     assert ("red" in places, "gone" in places) == (True, False)
     assert places.together("red", "blue")
     assert not places.together("red", "gone")
-    assert places.nearest(["red", "blue"], lambda word: 1.0) == (2, 2.0)
-    assert places.nearest(["gone"], lambda word: 1.0) == (-1, 0.0)
+    assert places.nearest({"red": 1.0, "blue": 1.0}) == (2, 2.0)
+    assert places.nearest({"gone": 1.0}) == (-1, 0.0)
 
 
 @given(st.text(max_size=300), st.sampled_from(["en", "ja", UNKNOWN]))
