@@ -1,3 +1,4 @@
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,11 +12,14 @@ from ragtide.evaluators.support.rarity import DocumentFrequencies, read_frequenc
 from ragtide.evaluators.support.score import coefficients
 from ragtide.evaluators.trace import Chunk
 
+EVERY_APP = "*"
+
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer, what must carry it, and the task."""
+    """The answer, what must carry it, the task and the app."""
 
+    app: str
     answer: str
     contexts: tuple[Chunk, ...] | None
     question: str | None
@@ -26,16 +30,22 @@ def _read(given: Any) -> Any:
     return read_frequencies(Path(given)) if isinstance(given, str) else given
 
 
+_Table = Annotated[DocumentFrequencies, BeforeValidator(_read), PlainSerializer(lambda table: table.version)]
+
+
 class Params(BaseModel, frozen=True, extra="forbid"):
     """How rare words are."""
 
-    frequencies: Annotated[
-        DocumentFrequencies | None, BeforeValidator(_read), PlainSerializer(lambda table: table and table.version)
-    ] = Field(
-        None,
-        description="Path of a table of document frequencies, learned from contexts of the application. If unset, "
-        "long words count as rare.",
+    frequencies: Mapping[str, _Table] = Field(
+        default={},
+        description='Paths of tables of document frequencies by app, each learned from its contexts; "*" is every other '
+        "app. Without one, long words count as rare.",
     )
+
+    def weight_in(self, app: str) -> Callable[[str], float]:
+        """Return the weight of folded words in an app."""
+        table = self.frequencies.get(app) or self.frequencies.get(EVERY_APP)
+        return table.weight if table else weight_by_length
 
 
 @evaluator(
@@ -63,8 +73,7 @@ def support(row: Inputs, shared: Shared, params: Params) -> Outcome:
     people's labels makes one probability of them. Findings and evidence point at numbers, names and sentences that the
     contexts lack. Answers in another language than their contexts are not applicable.
     """
-    weight = params.frequencies.weight if params.frequencies else weight_by_length
-    compared = compare(row.answer, row.question, row.contexts, row.task, weight, shared)
+    compared = compare(row.answer, row.question, row.contexts, row.task, params.weight_in(row.app), shared)
     if isinstance(compared, NotApplicable):
         return compared
     return scored(compared, coefficients("words"))

@@ -236,7 +236,12 @@ def _parts(word: str, code: str) -> Iterable[str]:
     """Split what stands together: camel case into words, a run of a script without spaces into pairs."""
     if _RUN.match(word):
         return _pairs(word, code)
-    return [_folds(code)[part] for part in HUMP.sub(" ", word).split()]
+    return _hump_parts(word, code)
+
+
+@lru_cache(maxsize=1 << 14)
+def _hump_parts(word: str, code: str) -> tuple[str, ...]:
+    return tuple(_folds(code)[part] for part in HUMP.sub(" ", word).split())
 
 
 def _english_stem(lower: str) -> str:

@@ -10,7 +10,7 @@ from ragtide.evaluators import Evaluator, check_evaluator
 from ragtide.evaluators.builtin.support import Params, support
 from ragtide.evaluators.builtin.support_embedding import support_embedding
 from ragtide.evaluators.outcome import NotApplicable, Scored
-from ragtide.evaluators.support.rarity import learn_frequencies
+from ragtide.evaluators.support.rarity import learn_frequencies, weight_by_length
 from tests.evaluators.builtin.scoring import chunks, outcome, outcomes, scored, trace
 
 CONTEXTS = chunks(
@@ -137,11 +137,16 @@ def test_learned_frequencies(tmp_path: Path) -> None:
     path = tmp_path / "frequencies.json"
     table = learn_frequencies([f"The gadget number {i} is blue. {word}" for i, word in enumerate("abcdefgh")])
     table.write(path)
-    params = Params.model_validate({"frequencies": str(path)})
-    assert params.frequencies == table
-    assert params.model_dump() == {"frequencies": table.version}  # what the fingerprint has
+    params = Params.model_validate({"frequencies": {"shop": str(path)}})
+    assert params.frequencies == {"shop": table}
+    assert params.model_dump() == {"frequencies": {"shop": table.version}}  # what the fingerprint has
+    assert params.weight_in("shop")("gadget") == table.weight("gadget")
+    assert params.weight_in("other")("gadget") == weight_by_length("gadget")
+    assert Params.model_validate({"frequencies": {"*": table}}).weight_in("other")("gadget") == table.weight("gadget")
     assert table.weight("gadget") < table.weight("zebra")
-    given = outcomes("support", [trace(answer="The gadget is blue.", contexts=CONTEXTS)], {"frequencies": str(path)})
+    given = outcomes(
+        "support", [trace(answer="The gadget is blue.", contexts=CONTEXTS)], {"frequencies": {"*": str(path)}}
+    )
     assert isinstance(given[0], Scored)
 
 
@@ -150,7 +155,7 @@ def test_a_table_that_was_changed_is_refused(tmp_path: Path) -> None:
     learn_frequencies(["A red car."]).write(path)
     path.write_text(path.read_text().replace('"car": 1', '"car": 9'))
     with pytest.raises(ValueError, match="learn it again"):
-        Params.model_validate({"frequencies": str(path)})
+        Params.model_validate({"frequencies": {"*": str(path)}})
 
 
 @given(st.text(max_size=400), st.text(max_size=400), st.none() | st.text(max_size=100))
