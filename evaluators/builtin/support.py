@@ -38,8 +38,8 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
     frequencies: Mapping[str, _Table] = Field(
         default={},
-        description='Paths of tables of document frequencies by app, each learned from its contexts; "*" is every other '
-        "app. Without one, long words count as rare.",
+        description='Paths of tables of document frequencies by app, each learned from its contexts; "*" is every other'
+        " app. Without one, long words count as rare.",
     )
 
     def weight_in(self, app: str) -> Callable[[str], float]:

@@ -2,8 +2,8 @@
 
 Function words and words about the sources weigh nothing: `words` leaves them out. For the others the default is a
 prior by length, because long words are rare in every language (Zipf's law of abbreviation). It ships no text of
-anybody and needs no language. On RAGTruth it orders answers as well as
-document frequencies of its own contexts do: AUROC differs by less than 0.01.
+anybody and needs no language. On RAGTruth it orders answers as well as document frequencies of its own contexts do:
+AUROC differs by less than 0.01.
 """
 
 import hashlib
