@@ -91,8 +91,9 @@ def test_the_question_carries_words() -> None:
 
 
 def test_the_polarity_of_the_question_is_no_claim() -> None:
-    asked = {"question": "Is it true that cyclists are allowed on the bridge at night?"}
-    given = scored("support", answer="Cyclists are not allowed on the bridge at night.", contexts=CONTEXTS, **asked)
+    question = "Is it true that cyclists are allowed on the bridge at night?"
+    answer = "Cyclists are not allowed on the bridge at night."
+    given = scored("support", answer=answer, contexts=CONTEXTS, question=question)
     assert not given.findings
 
 
