@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ragtide.evaluators.support.words import NEGATION, STOP, tokens
 
 MOST_WORDS = 24  # of a segment: longer sentences and tables are cut
+NOT_KNOWN = -1  # negations of a piece of a sentence
 MOST_PLACES = 24  # segments that are kept for a word
 _DATE = re.compile(r"\b\d{4}-(\d{1,2})-\d{1,2}\b|\b(\d{1,2})[./](\d{1,2})[./]\d{2,4}\b")
 
@@ -45,7 +46,7 @@ def segments_of(text: str, code: str) -> Segments:
         else:
             for first in range(0, len(piece), MOST_WORDS):
                 words.append(frozenset(piece[first : first + MOST_WORDS]))
-                negations.append(0)  # of which piece is not known
+                negations.append(NOT_KNOWN)
         start = end + 1
     return Segments(tuple(words), tuple(negations))
 
@@ -79,7 +80,7 @@ class Places:
                 self.sizes.append(len(words))
                 self.text_of.append(text)
                 number += 1
-        self.negates = any(self.negations)
+        self.negates = any(count > 0 for count in self.negations)
 
     def add(self, words: Iterable[str]) -> None:
         """Add words that stand in no segment."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import ceil
 
 from ragtide.evaluators.spec import Sentence, Shared
-from ragtide.evaluators.support.contexts import Places, Segments, months_of, segments_by
+from ragtide.evaluators.support.contexts import NOT_KNOWN, Places, Segments, months_of, segments_by
 from ragtide.evaluators.support.hours import contradicted_hours, schedule_of
 from ragtide.evaluators.support.names import initials_of, names_of
 from ragtide.evaluators.support.numbers import KnownQuantities
@@ -51,6 +51,7 @@ _OWN_LENGTH = re.compile(r"[-\s]words?\b", re.IGNORECASE)  # "a summary in 90 wo
 _IDIOMS = frozenset({("seconds", 7 * 86_400.0), ("seconds", 24 * 3_600.0)})  # seven days a week, 24 hours a day
 _SMALL = 3  # numbers up to here in words count things of the answer: "two types"
 _CARRIED = 0.65  # share of a clause's weight that its nearest segment must have for their polarity to be compared
+_SAME = 0.9  # share from which a sentence is the same as its nearest segment: its clauses need no comparison
 _LONGER = 2  # times as many words as the clause has: a longer segment says more than the clause
 _CLAUSE_WORDS = 2  # with content, at least, for that
 _FEWEST = 15  # words of a text whose language can be told
@@ -227,7 +228,9 @@ def _sentence(sentence: Sentence, found: Sequence[str], sources: _Sources, weigh
     lacking = sum(weights[word] for word in words if word not in places)
     pairs = [(one, other) for one, other in pairwise(words) if one != other]
     apart = sum(not places.together(one, other) for one, other in pairs)
-    nearest, _ = places.nearest(weights)
+    nearest, carried = places.nearest(weights)
+    same = nearest >= 0 and places.negations[nearest] == found.count(NEGATION)
+    same = same and carried >= _SAME * sum(weights.values())
     chunk = places.text_of[nearest] if nearest >= 0 else -1
     numbers, others = _numbers(sentence, sources, chunk)
     names = _names(text, sources)
@@ -248,7 +251,7 @@ def _sentence(sentence: Sentence, found: Sequence[str], sources: _Sources, weigh
         tuple((start + a, start + b) for a, b in others),
         tuple((start + a, start + b) for a, b in names),
         tuple((start + a, start + b) for a, b in denied),
-        _reverses(found, weights, sources),
+        not same and _reverses(found, weights, sources),
     )
 
 
@@ -284,7 +287,7 @@ def _is_reversed(clause: Sequence[str], weights: Mapping[str, float], sources: _
     if nearest < 0 or carried < _CARRIED * sum(words.values()) or places.sizes[nearest] > _LONGER * len(words):
         return False
     text = places.text_of[nearest]
-    if text >= max(1, sources.chunks) or text in sources.records:
+    if text >= max(1, sources.chunks) or text in sources.records or places.negations[nearest] == NOT_KNOWN:
         return False
     return (clause.count(NEGATION) + places.negations[nearest]) % 2 == 1
 

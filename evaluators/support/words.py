@@ -241,7 +241,8 @@ def _parts(word: str, code: str) -> Iterable[str]:
 
 @lru_cache(maxsize=1 << 14)
 def _hump_parts(word: str, code: str) -> tuple[str, ...]:
-    return tuple(_folds(code)[part] for part in HUMP.sub(" ", word).split())
+    folded = (_folds(code)[part] for part in HUMP.sub(" ", word).split())
+    return tuple("" if part == NEGATION else part for part in folded)  # NoReturn negates nothing
 
 
 def _english_stem(lower: str) -> str:

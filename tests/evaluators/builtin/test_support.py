@@ -97,6 +97,17 @@ def test_the_polarity_of_the_question_is_no_claim() -> None:
     assert not given.findings
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NoReturn in typing: a special type of functions that never return.",
+        "Not every lorry pays: some are exempt, but none are free of inspection.",
+    ],
+)
+def test_a_copied_sentence_reverses_nothing(text: str) -> None:
+    assert not scored("support", answer=text, contexts=chunks(text)).findings
+
+
 def test_a_summary_without_chunks_is_compared_with_the_text_that_it_sums_up() -> None:
     text = CONTEXTS[0].text
     given = scored("support", answer="The bridge was opened in 1974.", question=text, task="summarization")
