@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -105,7 +106,23 @@ def evaluators() -> str:
         if info.params:
             chosen = [(f"`{p.name}`", f"`{_default(p.default)}`", p.description) for p in info.params]
             parts.append(_table(("parameter", "default", "meaning"), chosen))
+        if reached := _validity(info.id):
+            parts.append(f"{reached}\n")
     return "\n".join(parts)
+
+
+def _validity(id: str) -> str:
+    """What the evaluator reached on people's labels of hallucinations, or why that is not known. "" if it sees none."""
+    measured = tomllib.loads((Path(__file__).parent / "validity.toml").read_text("utf-8"))
+    page = "[validity](../validity.md)"
+    if why := measured["not_measured"].get(id):
+        return f"Not measured on people's labels of hallucinations: {why}. See {page}."
+    reached = [
+        f"{part} AUROC {auroc:.2f} [{low:.2f}, {high:.2f}] (length alone {measured['length'][part][0]:.2f}), "
+        f"F1 {shipped:.2f} at the shipped threshold, {best:.2f} at the best"
+        for part, (auroc, low, high, shipped, best) in measured["evaluators"].get(id, {}).items()
+    ]
+    return f"On people's labels of hallucinations (RAGTruth): {'; '.join(reached)}. See {page}." if reached else ""
 
 
 def tables() -> str:

@@ -1,6 +1,7 @@
 """The reference pages say what the code says; README names only commands that exist."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import click
@@ -44,6 +45,18 @@ def test_the_page_of_benchmarks_has_every_benchmark() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     assert len(names) > 15
     assert not [name for name in names if f"`benchmarks.{name}`" not in page]
+
+
+def test_the_page_of_validity_has_the_figures_of_the_reference() -> None:
+    page = (ROOT / "docs" / "validity.md").read_text()
+    measured = tomllib.loads((ROOT / "docs" / "validity.toml").read_text())
+    for id, parts in measured["evaluators"].items():
+        cells = [
+            f"{auroc:.2f} [{low:.2f}, {high:.2f}] | {shipped:.2f}, {best:.2f}"
+            for auroc, low, high, shipped, best in parts.values()
+        ]
+        assert f"| `{id}` | {' | '.join(cells)} |" in page
+    assert all(f"`{id}`" in page for id in measured["not_measured"])
 
 
 def test_no_page_installs_from_the_index_what_is_not_released_there() -> None:

@@ -9,7 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ragtide.evaluators.outcome import NotApplicable
+from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.spec import Vectors
+from ragtide.evaluators.support.outcome import compare
+from ragtide.evaluators.support.rarity import weight_by_length
+from ragtide.evaluators.support.score import coefficients, features_of
 from ragtide.evaluators.text.sentences import split
 from ragtide.evaluators.text.steps import steps
 from ragtide.evaluators.trace import Trace
@@ -33,6 +38,7 @@ def naive(encode: Encode) -> Mapping[str, Callable[[Trace], Metrics]]:
         "sentence_similarity": lambda trace: _sentence_similarity(trace, similar),
         "answer_semantic_sentence_similarity": lambda trace: _sentences_similarity(trace, similar),
         "step_alignment": lambda trace: _step_alignment(trace, similar),
+        "support_embedding": lambda trace: _support(trace, similar),
     }
 
 
@@ -56,6 +62,22 @@ def _groundedness(trace: Trace, similar: Similar) -> Metrics:
     if not answer or not contexts:
         return None
     return {"groundedness": min(max(row) for row in similar(answer, contexts).tolist())}
+
+
+def _support(trace: Trace, similar: Similar) -> Metrics:
+    """Words are read as `support` reads them: only the vectors are for itself."""
+    shared = Resources().batch()
+    fields = (trace.answer or "", trace.question, trace.contexts, trace.task)
+    compared = compare(*fields, weight_by_length, shared)
+    if trace.answer is None or isinstance(compared, NotApplicable):
+        return None
+    answer = [trace.answer[one.start : one.end] for one in compared.support.sentences]
+    contexts = [sentence for text in compared.sources.texts for sentence in _cut(text)]
+    nearest = [max(row) for row in similar(answer, contexts).tolist()] if contexts else [0.0] * len(answer)
+    return {
+        "support": coefficients("vectors").support(features_of(compared.support, nearest)),
+        "weakest_sentence": 1 - max(one.share for one in compared.support.sentences),
+    }
 
 
 def _answer_relevancy(trace: Trace, similar: Similar) -> Metrics:

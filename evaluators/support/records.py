@@ -1,0 +1,109 @@
+"""Reads facts of records in contexts, such as `"WiFi": "no"`, and finds the sentences that say otherwise.
+
+A record is JSON, YAML, or lines of the form `key: value`. A key whose value is false or missing carries no claim that
+the thing is there, though its words stand in the context.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from ragtide.evaluators.support.polarity import is_negated
+from ragtide.evaluators.support.words import Language
+
+_VALUES = ("false", "null", "none", "no", "nan", "n/a", "true", "yes")
+_WRITTEN = "|".join(form for value in _VALUES for form in (value, value.capitalize(), value.upper(), "NaN"))
+_VALUE = re.compile(rf"""[:=]\s?["']?(?P<value>{_WRITTEN})["']?(?=\s{{0,20}}(?:[,}}\]\n]|$))""")
+_KEY = re.compile(r"""(?<![\w-])(?P<key>[^\W\d_][\w-]{1,40})["']?\s?$""")
+_BEFORE = 45  # characters in which a key stands
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|[_-]")
+_ABSENT = frozenset({"null", "none", "nan", "n/a"})
+_TRUE = frozenset({"true", "yes"})
+_NEAR = 5  # words between which all words of a key must stand
+_SHORTEST = 3  # letters of a word that tells a key from others
+_GENERIC = frozenset({"for", "has", "the", "good", "and", "with"})
+MOST_FACTS = 500  # of a trace: a record with more is a table
+
+
+class Fact(NamedTuple):
+    """A key with a value that is false or missing: its name in one word, and its own words by their stems."""
+
+    name: str
+    stems: tuple[str, ...]
+    missing: bool
+
+
+def facts_of(text: str) -> list[Fact]:
+    """Return the keys of the text with a value that is false or missing. Words that several keys share are left out."""
+    if ":" not in text and "=" not in text:
+        return []
+    found: dict[str, str] = {}
+    for value in _VALUE.finditer(text):
+        key = _KEY.search(text[max(0, value.start() - _BEFORE) : value.start()])
+        if key:
+            found[key["key"]] = value["value"].lower()
+    if not found:
+        return []
+    parts = {key: [stem(part) for part in _HUMP.split(key) if part] for key in found}
+    shared = Counter(one for each in parts.values() for one in set(each))
+    return [
+        Fact(
+            _HUMP.sub("", key).lower(),
+            tuple(one for one in parts[key] if shared[one] == 1 and len(one) >= _SHORTEST and one not in _GENERIC),
+            value in _ABSENT,
+        )
+        for key, value in found.items()
+        if value not in _TRUE
+    ][:MOST_FACTS]
+
+
+@lru_cache(maxsize=1 << 14)
+def stem(word: str) -> str:
+    """Return the word in lower case without the ending of a plural or a participle."""
+    lower = word.lower()
+    return next(
+        (lower[: -len(end)] for end in ("ing", "es", "s") if lower.endswith(end) and len(lower) - len(end) >= 3), lower
+    )
+
+
+def contradictions(facts: Sequence[Fact], words: Sequence[str], language: Language) -> list[int]:
+    """Return the places of the words of a sentence that claim a thing which the record says is not there.
+
+    Where the value is missing, a sentence that denies the thing is unsupported too.
+    """
+    text = "".join(words).lower()
+    facts = [fact for fact in facts if fact.name in text or (fact.stems and fact.stems[0] in text)]
+    if not facts:
+        return []
+    lower = [word.lower().replace("\u2019", "'") for word in words]
+    places: dict[str, int] = {}
+    for place, word in enumerate(lower):
+        places.setdefault(word, place)
+        if place:
+            places.setdefault(lower[place - 1] + word, place - 1)  # Wi-Fi, outdoor seating
+    stems: dict[str, int] = {}
+    for place, word in enumerate(words):
+        if not (place and word[0].isupper()):  # Street is a name
+            stems.setdefault(stem(word), place)
+    found = []
+    silent = any(word in language.source for word in lower)  # "there is no information on Wi-Fi" is right
+    for fact in facts:
+        at = places.get(fact.name)
+        if at is None or (len(fact.stems) == 1 and lower[at] == fact.name and _is_name(words, at)):
+            at = _place_of(fact.stems, stems) if fact.stems and fact.stems[0] in stems else None
+        if at is not None:
+            negated = is_negated(lower, at, language)
+            if not negated or (fact.missing and not silent):
+                found.append(at)
+    return found
+
+
+def _is_name(words: Sequence[str], at: int) -> bool:
+    return bool(at) and words[at][0].isupper() and words[at][1:].islower()
+
+
+def _place_of(parts: Sequence[str], stems: dict[str, int]) -> int | None:
+    at = [stems[part] for part in parts if part in stems]
+    return min(at) if at and len(at) == len(parts) and max(at) - min(at) < _NEAR else None
