@@ -200,8 +200,8 @@ class TraceQueries:
         return (
             f"SELECT {text(NEWEST)} AS value, 'newest first' AS label UNION ALL SELECT * FROM (SELECT "
             "DISTINCT metric AS value, "
-            f"metric AS label FROM {self._name('windows')} WHERE {_RUN} AND {APP} AND $__timeFilter(start) "
-            f"AND has({listed}, metric) AND segment = '' ORDER BY metric)"
+            f"metric AS label {self.tables.choices(every_metric=True)} AND {_RUN} AND {APP} "
+            f"AND has({listed}, metric) ORDER BY metric)"
         )
 
     def _picks(self) -> str:
