@@ -52,7 +52,8 @@ def _listed(span: Span, attribute: str) -> list[Document] | Missing | None:
         return Missing("redacted")
     decoded = decode_json(value) if isinstance(value, str) else value
     if isinstance(decoded, dict):
-        decoded = next((decoded[key] for key in _LISTS if isinstance(decoded.get(key), list)), [decoded])
+        inner = next((decoded[key] for key in _LISTS if isinstance(decoded.get(key), list)), None)
+        decoded = [decoded] if inner is None else inner
     if not isinstance(decoded, list):
         return Missing("wrong_type", "a list of documents wanted")
     documents = [_document(one) for one in decoded[:_MOST]]

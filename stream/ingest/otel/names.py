@@ -1,6 +1,6 @@
 """The one table of attribute names: which attribute of which span becomes which field of a trace.
 
-The order of a field's sources is their precedence. A new name, or a new version of a convention, changes this file only.
+The order of a field's sources is their precedence. A new name changes this file only.
 docs/opentelemetry.md shows the table.
 """
 

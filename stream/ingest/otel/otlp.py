@@ -12,8 +12,14 @@ Encoding = Literal["otlp", "otlp_proto", "otlp_json"]
 Batch = TypeVar("Batch", SpanBatch, LogBatch)
 LARGEST_BATCH = 64 << 20  # bytes, uncompressed
 _GZIP = b"\x1f\x8b"
-_SPANS: Mapping[str, Callable[[bytes], SpanBatch]] = {"otlp_proto": otlp_proto.decode_spans, "otlp_json": otlp_json.decode_spans}
-_LOGS: Mapping[str, Callable[[bytes], LogBatch]] = {"otlp_proto": otlp_proto.decode_logs, "otlp_json": otlp_json.decode_logs}
+_SPANS: Mapping[str, Callable[[bytes], SpanBatch]] = {
+    "otlp_proto": otlp_proto.decode_spans,
+    "otlp_json": otlp_json.decode_spans,
+}
+_LOGS: Mapping[str, Callable[[bytes], LogBatch]] = {
+    "otlp_proto": otlp_proto.decode_logs,
+    "otlp_json": otlp_json.decode_logs,
+}
 
 
 def decode_spans(value: bytes, encoding: Encoding = "otlp", largest: int = LARGEST_BATCH) -> SpanBatch:

@@ -7,7 +7,6 @@ Ids are hex, as the specification demands; base64, as the plain mapping of proto
 import binascii
 import json
 import math
-from collections.abc import Iterator
 from typing import TypeAlias
 
 import msgspec
@@ -27,7 +26,7 @@ from ragtide.stream.ingest.otel.spans import (
     Value,
 )
 
-_Number: TypeAlias = "int | float | str"
+_Number: TypeAlias = int | float | str
 _ERROR_NAMES = ("STATUS_CODE_ERROR", "2", 2)
 _MOST_DEPTH = 100  # of values, as protobuf has it
 
@@ -172,7 +171,7 @@ def _batch(value: bytes, wanted: str) -> _Batch:
 
 
 def _repair(value: bytes, wanted: str) -> bytes:
-    """Replace what Python's JSON has and JSON has not: NaN, Infinity, lone surrogates; raise `BadRecord` for the rest."""
+    """Replace NaN, Infinity and lone surrogates, which JSON has not; raise `BadRecord` for everything else."""
     try:
         decoded = json.loads(value)
         repaired = msgspec.json.encode(_clean(decoded))

@@ -184,9 +184,7 @@ def _log_event(message: Any) -> LogEvent:
         raise BadItem("no_span")
     attributes = _attributes(message.attributes)
     name = _text(message.event_name) or str(attributes.get("event.name", ""))
-    return LogEvent(
-        message.trace_id.hex(), message.span_id.hex(), name, message.time, attributes, _value(message.body)
-    )
+    return LogEvent(message.trace_id.hex(), message.span_id.hex(), name, message.time, attributes, _value(message.body))
 
 
 def _attributes(pairs: Any) -> dict[str, Value]:
@@ -248,9 +246,6 @@ def _parsers() -> _Parsers:
         pool = pools.DescriptorPool()
         pool.Add(file)
         parsers.append(
-            {
-                name: factory.GetMessageClass(pool.FindMessageTypeByName(f"otlp.{name}")).FromString
-                for name in _MESSAGES
-            }
+            {name: factory.GetMessageClass(pool.FindMessageTypeByName(f"otlp.{name}")).FromString for name in _MESSAGES}
         )
     return _Parsers(parsers[0], parsers[1], messages.DecodeError)

@@ -1,0 +1,104 @@
+"""Work out what spans do not carry as one attribute: the time, latencies, and sums over LLM calls."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from ragtide.stream.ingest.otel.names import Kind, Source
+from ragtide.stream.ingest.otel.reading import read
+from ragtide.stream.ingest.otel.spans import Span
+from ragtide.stream.ingest.otel.tree import Request, Tree
+from ragtide.stream.ingest.otel.unwrap import Missing
+
+_ERROR = 2
+_NS = 1e9
+
+
+class Sum(NamedTuple):
+    """A sum over spans, and the source of the first one."""
+
+    value: float
+    source: Source
+    spans: list[Span]
+
+
+def leaves(tree: Tree, request: Request, kind: Kind) -> list[Span]:
+    """The spans of a kind that have none of this kind below them."""
+    of_kind = [span for span in request.spans if tree.kinds.get(span.span_id) == kind]
+    inner = {above.span_id for span in of_kind for above in tree.above(span)}
+    return [span for span in of_kind if span.span_id not in inner]
+
+
+def time_of(request: Request) -> str | Missing:
+    """When the answer was given: the end of the root, else the latest end of a span, else the latest start."""
+    ends = max(top.end_ns for top in request.tops)
+    ends = ends or max(span.end_ns for span in request.spans) or max(span.start_ns for span in request.spans)
+    if not ends:
+        return Missing("not_sent")
+    milliseconds = ends // 1_000_000
+    time = datetime.fromtimestamp(milliseconds // 1000, UTC).replace(microsecond=milliseconds % 1000 * 1000)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def latencies(tree: Tree, request: Request, llms: Sequence[Span]) -> Mapping[str, float | Missing]:
+    """Total, retrieval and generation; parallel calls count once."""
+    searches = [span for span in request.spans if tree.kinds.get(span.span_id) in ("retriever", "reranker")]
+    return {
+        "latency.total_s": _whole(request.tops),
+        "latency.retrieval_s": _union(searches),
+        "latency.generation_s": _union(llms),
+    }
+
+
+def _whole(tops: Sequence[Span]) -> float | Missing:
+    if any(not top.start_ns or not top.end_ns for top in tops):
+        return Missing("not_sent", "the root has no start or no end")
+    if any(top.end_ns < top.start_ns for top in tops):
+        return Missing("clock", "the root ends before it starts")
+    return (max(top.end_ns for top in tops) - min(top.start_ns for top in tops)) / _NS
+
+
+def _union(spans: Iterable[Span]) -> float | Missing:
+    intervals = sorted((span.start_ns, span.end_ns) for span in spans)
+    if not intervals:
+        return Missing("no_span")
+    if any(not start or not end for start, end in intervals):
+        return Missing("incomplete", "a span has no start or no end")
+    if any(end < start for start, end in intervals):
+        return Missing("clock", "a span ends before it starts")
+    total = reached = 0
+    for start, end in intervals:
+        total += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return total / _NS
+
+
+def summed(spans: Sequence[Span], sources: Sequence[Source]) -> Sum | Missing:
+    """The sum over spans, each by the first source that it has. A failed call without a value does not count."""
+    values: list[float] = []
+    counted: list[Span] = []
+    first: Source | None = None
+    without = 0
+    for span in spans:
+        found = next(((number, one) for one in sources if (number := _number(span, one)) is not None), None)
+        if found is not None:
+            values.append(found[0])
+            counted.append(span)
+            first = first or found[1]
+        elif span.status_code != _ERROR:
+            without += 1
+    if first is None:
+        return Missing("not_sent" if spans else "no_span")
+    if without:
+        return Missing("incomplete", f"{without} of {len(counted) + without} LLM calls have none")
+    return Sum(sum(sorted(values)), first, counted)
+
+
+def _number(span: Span, source: Source) -> float | None:
+    found = read(span, source)
+    if isinstance(found, str):
+        try:
+            found = float(found)
+        except ValueError:
+            return None
+    return found if isinstance(found, (int, float)) and 0 <= found < float("inf") else None
