@@ -28,6 +28,7 @@ from ragtide.stream.ingest.otel.spans import (
 
 _Number: TypeAlias = int | float | str
 _ERROR_NAMES = ("STATUS_CODE_ERROR", "2", 2)
+_ABSENT = msgspec.Raw(b"null")
 _MOST_DEPTH = 100  # of values, as protobuf has it
 
 
@@ -87,7 +88,7 @@ class _LogRecord(_Record):
     event_name: str | None = None
     time_unix_nano: _Number | None = None
     attributes: list[msgspec.Raw] | None = None
-    body: msgspec.Raw | None = None
+    body: msgspec.Raw = _ABSENT
 
 
 class _Attributes(_Record):
@@ -100,13 +101,13 @@ class _Scope(_Record):
 
 
 class _ScopeItems(_Record):
-    scope: msgspec.Raw | None = None
+    scope: msgspec.Raw = _ABSENT
     spans: list[msgspec.Raw] | None = None
     log_records: list[msgspec.Raw] | None = None
 
 
 class _ResourceItems(_Record):
-    resource: msgspec.Raw | None = None
+    resource: msgspec.Raw = _ABSENT
     scope_spans: list[_ScopeItems] | None = None
     scope_logs: list[_ScopeItems] | None = None
 
@@ -199,8 +200,8 @@ def _clean(decoded: object) -> object:
     return str(decoded) if isinstance(decoded, float) and not math.isfinite(decoded) else decoded
 
 
-def _resource(raw: msgspec.Raw | None, counts: Counts) -> dict[str, Value]:
-    if raw is None:
+def _resource(raw: msgspec.Raw, counts: Counts) -> dict[str, Value]:
+    if raw == _ABSENT:
         return {}
     try:
         return _attributes(_RESOURCE.decode(raw).attributes, counts)
@@ -209,8 +210,8 @@ def _resource(raw: msgspec.Raw | None, counts: Counts) -> dict[str, Value]:
         return {}
 
 
-def _scope(raw: msgspec.Raw | None, counts: Counts) -> Scope:
-    if raw is None:
+def _scope(raw: msgspec.Raw, counts: Counts) -> Scope:
+    if raw == _ABSENT:
         return Scope()
     try:
         scope = _SCOPE.decode(raw)
@@ -253,7 +254,7 @@ def _span(raw: msgspec.Raw, resource: dict[str, Value], scope: Scope, counts: Co
 def _log_event(raw: msgspec.Raw, counts: Counts) -> LogEvent:
     try:
         item = _LOG_RECORD.decode(raw)
-        body = _value(_ANY.decode(item.body)) if item.body is not None else None
+        body = _value(_ANY.decode(item.body)) if item.body != _ABSENT else None
     except (*_FAILURES, ValueError):
         raise BadItem("malformed") from None
     if not item.trace_id or not item.span_id:
