@@ -9,7 +9,6 @@ from ragtide.stream.ingest.otel.spans import Span, Value
 from ragtide.stream.ingest.otel.tree import Request, Tree
 from ragtide.stream.ingest.otel.unwrap import Missing
 
-_ERROR = 2
 _OF_RERANKER = tuple(source for source in FIELDS["contexts"] if source.of == "reranker")
 _OF_RETRIEVER = tuple(source for source in FIELDS["contexts"] if source.of == "retriever")
 _OUTPUT = next(source for source in _OF_RETRIEVER if source.attribute == "output.value")
@@ -59,7 +58,7 @@ def find_contexts(tree: Tree, request: Request) -> Contexts:
 
 def _is_of_failed_tool(tree: Tree, above: Sequence[Span]) -> bool:
     """Whether the retrieval is a part of a tool's call that failed, so that no answer rests on it."""
-    return any(tree.kinds.get(one.span_id) == "tool" and one.status_code == _ERROR for one in above)
+    return any(tree.kinds.get(one.span_id) == "tool" and one.is_error for one in above)
 
 
 def _read(span: Span, sources: Sequence[Source]) -> _Found | Missing | None:

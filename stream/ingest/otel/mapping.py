@@ -25,12 +25,11 @@ from ragtide.stream.ingest.otel.names import (
     Source,
     is_mapped,
 )
-from ragtide.stream.ingest.otel.reading import Reading, read, scalar_text
+from ragtide.stream.ingest.otel.reading import READERS, scalar_text
 from ragtide.stream.ingest.otel.spans import LogEvent, Span, Value
 from ragtide.stream.ingest.otel.tree import Request, Tree, build_tree
 from ragtide.stream.ingest.otel.unwrap import Missing
 
-_ERROR = 2
 _NO_ANSWER: tuple[Kind, ...] = ("tool", "evaluator", "guardrail", "retriever")
 _REQUESTS = ("chain", "agent", None)
 _UNKNOWN = ("unknown", "none", "null")
@@ -39,6 +38,7 @@ _LONGEST_ATTRIBUTE = 4_096
 _MOST_ATTRIBUTES = 32
 _FINISH_REASONS = ("gen_ai.response.finish_reasons", "llm.finish_reason")
 _PROMPTS = {source.attribute for source in FIELDS["question"] if source.of == "answer"}
+_OUTPUTS = [reader for reader in READERS["answer"] if reader.source.of == "answer"]
 _TEXTS = ("question", "answer")
 _SUMS = ("tokens.input", "tokens.output", "tokens.cached")
 _ONE_BY_ONE = (  # fields whose first source that is recorded is their value
@@ -122,7 +122,9 @@ class _Mapper:
             "reranker": by_kind["reranker"],
             "answer": [] if self._answer_span is None else [self._answer_span],
             "llm": self._llms,
+            "resource": [root],
         }
+        self._present = set(root.resource).union(*(span.attributes for span in self._spans["any span"]))
         self._above = above
         self._mapped = MappedTrace({}, request)
 
@@ -158,9 +160,8 @@ class _Mapper:
             key=lambda span: (span.end_ns, span.start_ns, span.span_id),
             reverse=True,
         )
-        sources = [source for source in FIELDS["answer"] if source.of == "answer"]
         for span in candidates:
-            if any(isinstance(found := read(span, source), str) and found for source in sources):
+            if any(isinstance(found := read(span, source.attribute), str) and found for source, _, read in _OUTPUTS):
                 return span
         return candidates[0] if candidates else None
 
@@ -185,10 +186,14 @@ class _Mapper:
     def _find(self, path: str) -> None:
         """The first recorded source; the reason of the first one that is there without content."""
         missing: Missing | None = None
-        for source in FIELDS[path]:
-            spans = self._spans.get(source.of, (self._request.root,))
+        for source, key, read in READERS[path]:
+            if key and key not in self._present:
+                continue
+            spans = self._spans[source.of]
             for span in spans[:1] if source.of == "retriever" else spans:
-                found = self._read(span, source, path)
+                found = read(span, source.attribute)
+                if isinstance(found, str) and path not in _TEXTS:
+                    found = _refined(path, found, span, source)
                 if found is None:
                     continue
                 if isinstance(found, Missing):
@@ -198,29 +203,10 @@ class _Mapper:
                 self._set(path, value, Origin(span.span_id, span.name, source.attribute, source.convention))
                 return
         for attribute, of in REFERENCES.items():
-            if of == path and any(attribute in span.attributes for span in self._request.spans):
+            if of == path and attribute in self._present:
                 missing = Missing("content_by_reference", attribute)
         if not path.startswith("segments."):
             self._mapped.missing[path] = missing or Missing("not_sent")
-
-    def _read(self, span: Span, source: Source, path: str) -> Reading:
-        if source.of == "resource":
-            found: Reading = scalar_text(span.resource.get(source.attribute))
-        else:
-            found = read(span, source)
-        if not isinstance(found, str) or path in _TEXTS:
-            return found
-        if path == "app" and found.startswith(_UNKNOWN_SERVICE):
-            return None
-        if path.startswith("model."):
-            if found.lower() in _UNKNOWN:
-                return None
-            if path == "model.provider":
-                return PROVIDERS.get(found.lower(), found)
-            other = scalar_text(span.attributes.get(source.with_)) if source.with_ else None
-            if isinstance(other, str):
-                return f"{found}:{other}" if path == "model.host" else f"{other}@{found}"
-        return found
 
     def _set_contexts(self, contexts: Contexts) -> None:
         if contexts.chunks is None:
@@ -253,16 +239,16 @@ class _Mapper:
 
     def _sum(self, path: str) -> None:
         """The sum over leaf LLM calls; a failed call need not count."""
-        found = measures.summed(self._llms, FIELDS[path])
+        found = measures.summed(self._llms, READERS[path])
         if isinstance(found, Missing):
             self._mapped.missing[path] = found
         else:
             self._set(path, int(found.value), self._origin_of(found))
 
     def _set_cost(self) -> None:
-        found = measures.summed(self._llms, FIELDS["cost_usd"])
+        found = measures.summed(self._llms, READERS["cost_usd"])
         if isinstance(found, Missing):
-            root = measures.summed([self._request.root], FIELDS["cost_usd"])
+            root = measures.summed([self._request.root], READERS["cost_usd"])
             found = found if isinstance(root, Missing) or found.reason == "incomplete" else root
         if isinstance(found, Missing):
             self._mapped.missing["cost_usd"] = found
@@ -276,7 +262,7 @@ class _Mapper:
 
     def _set_error(self) -> None:
         """An error is the application's only if its root failed, or the root of the whole trace."""
-        failed = next((span for span in (self._request.root, *self._above[:1]) if span.status_code == _ERROR), None)
+        failed = next((span for span in (self._request.root, *self._above[:1]) if span.is_error), None)
         if failed is None:
             return
         thrown = next((one.attributes for one in reversed(failed.events) if one.name == "exception"), {})
@@ -303,14 +289,28 @@ class _Mapper:
             reasons = next((answer.attributes[name] for name in _FINISH_REASONS if name in answer.attributes), None)
             if reasons is not None:
                 kept["finish_reasons"] = reasons
-        failed = sum(
-            span.status_code == _ERROR for span in self._request.spans if self._tree.kinds.get(span.span_id) == "llm"
-        )
+        failed = sum(span.is_error for span in self._request.spans if self._tree.kinds.get(span.span_id) == "llm")
         if failed:
             kept["failed_calls"] = failed
         before = self._mapped.fields.get("attributes")
         if kept or before:
             self._mapped.fields["attributes"] = {**kept, **(before if isinstance(before, dict) else {})}
+
+
+def _refined(path: str, found: str, span: Span, source: Source) -> str | None:
+    """The name in the form of its field; None for one that stands for no name."""
+    if path == "app":
+        return None if found.startswith(_UNKNOWN_SERVICE) else found
+    if not path.startswith("model."):
+        return found
+    if found.lower() in _UNKNOWN:
+        return None
+    if path == "model.provider":
+        return PROVIDERS.get(found.lower(), found)
+    other = scalar_text(span.attributes.get(source.with_)) if source.with_ else None
+    if isinstance(other, str):
+        return f"{found}:{other}" if path == "model.host" else f"{other}@{found}"
+    return found
 
 
 def _is_short(value: Value) -> bool:

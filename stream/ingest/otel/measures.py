@@ -5,12 +5,11 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from ragtide.stream.ingest.otel.names import Kind, Source
-from ragtide.stream.ingest.otel.reading import read
+from ragtide.stream.ingest.otel.reading import Reader
 from ragtide.stream.ingest.otel.spans import Span
 from ragtide.stream.ingest.otel.tree import Request, Tree
 from ragtide.stream.ingest.otel.unwrap import Missing
 
-_ERROR = 2
 _NS = 1e9
 
 
@@ -73,20 +72,21 @@ def _union(spans: Iterable[Span]) -> float | Missing:
     return total / _NS
 
 
-def summed(spans: Sequence[Span], sources: Sequence[Source]) -> Sum | Missing:
-    """The sum over spans, each by the first source that it has. A failed call without a value does not count."""
+def summed(spans: Sequence[Span], readers: Sequence[Reader]) -> Sum | Missing:
+    """The sum over spans, each by its first source. A failed call without a value does not count."""
     values: list[float] = []
     counted: list[Span] = []
     first: Source | None = None
     without = 0
     for span in spans:
-        found = next(((number, one) for one in sources if (number := _number(span, one)) is not None), None)
-        if found is not None:
-            values.append(found[0])
-            counted.append(span)
-            first = first or found[1]
-        elif span.status_code != _ERROR:
-            without += 1
+        for reader in readers:
+            if reader.key in span.attributes and (number := _number(span, reader)) is not None:
+                values.append(number)
+                counted.append(span)
+                first = first or reader.source
+                break
+        else:
+            without += not span.is_error
     if first is None:
         return Missing("not_sent" if spans else "no_span")
     if without:
@@ -94,8 +94,8 @@ def summed(spans: Sequence[Span], sources: Sequence[Source]) -> Sum | Missing:
     return Sum(sum(sorted(values)), first, counted)
 
 
-def _number(span: Span, source: Source) -> float | None:
-    found = read(span, source)
+def _number(span: Span, reader: Reader) -> float | None:
+    found = reader.read(span, reader.source.attribute)
     if isinstance(found, str):
         try:
             found = float(found)

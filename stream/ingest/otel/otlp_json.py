@@ -27,7 +27,7 @@ from ragtide.stream.ingest.otel.spans import (
 )
 
 _Number: TypeAlias = int | float | str
-_ERROR_NAMES = ("STATUS_CODE_ERROR", "2", 2)
+_ERRORS = ("STATUS_CODE_ERROR", "2", 2)
 _ABSENT = msgspec.Raw(b"null")
 _MOST_DEPTH = 100  # of values, as protobuf has it
 
@@ -244,7 +244,7 @@ def _span(raw: msgspec.Raw, resource: dict[str, Value], scope: Scope, counts: Co
             SpanEvent(one.name, _nanoseconds(one.time_unix_nano, counts), _attributes(one.attributes, counts))
             for one in item.events or ()
         ],
-        2 if status.code in _ERROR_NAMES else 0,
+        status.code in _ERRORS,
         status.message,
         resource,
         scope,

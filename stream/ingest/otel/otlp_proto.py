@@ -74,6 +74,7 @@ _MESSAGES: Mapping[str, tuple[tuple[str, int, str], ...]] = {
     "Batch": (("resources", 1, "[ResourceItems]"),),
 }
 
+_ERROR = 2  # a code of Status
 _NO_RUNTIME = (
     "reading OpenTelemetry in protobuf needs the extra `otel`: install ragtide[otel], "
     "or set `encoding: otlp_json` in the Collector's Kafka exporter"
@@ -172,7 +173,7 @@ def _span(message: Any, resource: dict[str, Value], scope: Scope, counts: Counts
         message.end,
         _attributes(message.attributes),
         events,
-        status.code,
+        status.code == _ERROR,
         _text(status.message),
         resource,
         scope,

@@ -4,9 +4,9 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from ragtide.stream.ingest.otel.names import REDACTED, Form, Source
+from ragtide.stream.ingest.otel.names import FIELDS, REDACTED, Form, Source
 from ragtide.stream.ingest.otel.spans import Span, Value
 from ragtide.stream.ingest.otel.unwrap import (
     Missing,
@@ -22,9 +22,15 @@ _INDEX = re.compile(r"(\d{1,6})\.(.+)")
 _MIME_TYPES = {"input.value": "input.mime_type", "output.value": "output.mime_type"}
 
 
-def read(span: Span, source: Source) -> Reading:
-    """Read the source from the span. None: it is not there; `Missing`: it is there, and its content is not."""
-    return _READERS[source.form](span, source.attribute)
+class Reader(NamedTuple):
+    """Reads a source from a span. None: it is not there; `Missing`: it is there, and its content is not.
+
+    No span without the attribute `key` has the source; "": it is flattened, or an event.
+    """
+
+    source: Source
+    key: str
+    read: Callable[[Span, str], Reading]
 
 
 def flattened(span: Span, prefix: str) -> dict[int, dict[str, Value]]:
@@ -60,6 +66,10 @@ def number_of(value: Value) -> float | Missing | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
         return Missing("wrong_type", "a number of 0 or more wanted")
     return value
+
+
+def _resource_text(span: Span, attribute: str) -> Reading:
+    return scalar_text(span.resource.get(attribute))
 
 
 def _text(span: Span, attribute: str) -> Reading:
@@ -243,4 +253,17 @@ _READERS: Mapping[Form, Callable[[Span, str], Reading]] = {
     "seconds": _number,
     "time": _time,
     "json key": _json_key,
+}
+
+
+def _reader(source: Source) -> Reader:
+    if source.of == "resource":
+        return Reader(source, source.attribute, _resource_text)
+    is_exact = not source.form.startswith(("indexed", "legacy", "event"))
+    return Reader(source, source.attribute.partition(":")[0] if is_exact else "", _READERS[source.form])
+
+
+# By field; documents have readers of their own.
+READERS: Mapping[str, tuple[Reader, ...]] = {
+    path: tuple(map(_reader, sources)) for path, sources in FIELDS.items() if path != "contexts"
 }
