@@ -12,6 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from ragtide.evaluators.errors import BadRecord
+from ragtide.stream.ingest.canonical_json import repair_json
 from ragtide.stream.ingest.otel.spans import (
     SPAN_ID_BYTES,
     TRACE_ID_BYTES,
@@ -300,13 +301,25 @@ def _attributes(items: list[msgspec.Raw] | None, counts: Counts) -> dict[str, Va
     attributes: dict[str, Value] = {}
     for item in items or ():
         try:
-            pair = _PAIR.decode(item)
+            pair = _pair(item)
             value = pair.value
             text = value.string_value if value is not None else None
             attributes[pair.key] = text if text is not None or value is None else _value(value)
         except (*_FAILURES, ValueError):
             counts.adjusted["bad_attribute"] += 1
     return attributes
+
+
+def _pair(item: msgspec.Raw) -> _Pair:
+    try:
+        return _PAIR.decode(item)
+    except _FAILURES:
+        if rb"\u" not in bytes(item):
+            raise
+        try:  # a half of a surrogate pair
+            return msgspec.convert(repair_json(bytes(item)), _Pair)
+        except BadRecord:
+            raise ValueError from None
 
 
 def _value(value: _Any, depth: int = 0) -> Value:
@@ -330,4 +343,4 @@ def _value(value: _Any, depth: int = 0) -> Value:
         return {
             one.key: None if one.value is None else _value(one.value, depth + 1) for one in value.kvlist_value.values
         }
-    return None if value.bytes_value is None else binascii.a2b_base64(value.bytes_value)
+    return None if value.bytes_value is None else binascii.a2b_base64(value.bytes_value, strict_mode=True)
