@@ -38,27 +38,24 @@ def find_contexts(tree: Tree, request: Request) -> Contexts:
         if isinstance(found, _Found):
             return _chunks([found])
         missing = missing or found
-    retrievers = [span for span in request.spans if tree.kinds.get(span.span_id) == "retriever"]
     retrieved: list[_Found] = []
-    done: set[str] = set()
-    for span in sorted(retrievers, key=lambda one: (tree.depths[one.span_id], one.start_ns, one.span_id)):
-        above = list(tree.above(span))
-        if any(one.span_id in done for one in above) or _is_of_failed_tool(tree, above):
-            continue
-        found = _read(span, _OF_RETRIEVER)
-        if isinstance(found, _Found):
+    done: set[str] = set()  # below a retriever with documents, or a part of a tool's call that failed
+    has_retriever = False
+    for span in request.by_depth:
+        parent, kind = tree.parents.get(span.span_id), tree.kinds.get(span.span_id)
+        if (parent is not None and parent.span_id in done) or (kind == "tool" and span.is_error):
             done.add(span.span_id)
-            retrieved.append(found)
-        elif found is not None:
-            missing = missing or found
+        elif kind == "retriever":
+            has_retriever = True
+            found = _read(span, _OF_RETRIEVER)
+            if isinstance(found, _Found):
+                done.add(span.span_id)
+                retrieved.append(found)
+            elif found is not None:
+                missing = missing or found
     if retrieved:
         return _chunks(sorted(retrieved, key=lambda one: (one.span.start_ns, one.span.end_ns, one.span.span_id)))
-    return Contexts(None, missing or Missing("not_sent" if retrievers or rerankers else "no_span"))
-
-
-def _is_of_failed_tool(tree: Tree, above: Sequence[Span]) -> bool:
-    """Whether the retrieval is a part of a tool's call that failed, so that no answer rests on it."""
-    return any(tree.kinds.get(one.span_id) == "tool" and one.is_error for one in above)
+    return Contexts(None, missing or Missing("not_sent" if has_retriever or rerankers else "no_span"))
 
 
 def _read(span: Span, sources: Sequence[Source]) -> _Found | Missing | None:

@@ -107,7 +107,6 @@ class _Mapper:
         kinds = tree.kinds
         self._llms = measures.leaves(tree, request, "llm")
         self._answer_span = self._find_answer_span()
-        by_depth = sorted(request.spans, key=lambda span: tree.depths[span.span_id])
         above = list(tree.above(request.root))[::-1]
         by_kind = {
             kind: [span for span in request.spans if kinds.get(span.span_id) == kind]
@@ -115,7 +114,7 @@ class _Mapper:
         }
         root = request.root
         self._spans: Mapping[Of, Sequence[Span]] = {
-            "any span": [*above, *by_depth],
+            "any span": [*above, *request.by_depth],
             "root": [root],
             "request": [root] if kinds.get(root.span_id) in _REQUESTS else [],
             "retriever": by_kind["retriever"],
@@ -155,8 +154,9 @@ class _Mapper:
 
     def _find_answer_span(self) -> Span | None:
         """The leaf LLM call with the latest end that wrote text; without any text, the one with the latest end."""
+        elsewhere = self._tree.below(self._request, _NO_ANSWER)
         candidates = sorted(
-            (span for span in self._llms if not self._tree.is_below(span, _NO_ANSWER)),
+            (span for span in self._llms if span.span_id not in elsewhere),
             key=lambda span: (span.end_ns, span.start_ns, span.span_id),
             reverse=True,
         )

@@ -24,7 +24,14 @@ class Sum(NamedTuple):
 def leaves(tree: Tree, request: Request, kind: Kind) -> list[Span]:
     """The spans of a kind that have none of this kind below them."""
     of_kind = [span for span in request.spans if tree.kinds.get(span.span_id) == kind]
-    inner = {above.span_id for span in of_kind for above in tree.above(span)}
+    if len(of_kind) < 2:
+        return of_kind
+    inner: set[str] = set()
+    for span in of_kind:
+        for above in tree.above(span):
+            if above.span_id in inner:
+                break
+            inner.add(above.span_id)
     return [span for span in of_kind if span.span_id not in inner]
 
 

@@ -4,7 +4,7 @@ All of it depends on the set of spans alone: not on their order, on how messages
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -24,10 +24,11 @@ _TRACE_LEVEL = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request to an application: its root spans, the first one first, and all spans below them, by start."""
+    """One request to an application: its root spans, the first one first, and all spans below them."""
 
     tops: tuple[Span, ...]
-    spans: tuple[Span, ...]
+    spans: tuple[Span, ...]  # by start
+    by_depth: tuple[Span, ...]
     is_only: bool  # of its trace
 
     @property
@@ -38,25 +39,31 @@ class Request:
 
 @dataclass(slots=True)
 class Tree:
-    """The spans of a trace by start, without judges; parents and kinds by span id."""
+    """The spans of a trace without judges; parents, kinds and depths by span id."""
 
-    spans: list[Span]
+    spans: list[Span]  # by start
+    by_depth: list[Span]
     parents: dict[str, Span]
     kinds: dict[str, Kind]
     depths: dict[str, int]
     requests: list[Request] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
-    def above(self, span: Span) -> Iterable[Span]:
+    def above(self, span: Span) -> Iterator[Span]:
         """The spans above, from the parent up."""
         parent = self.parents.get(span.span_id)
         while parent is not None:
             yield parent
             parent = self.parents.get(parent.span_id)
 
-    def is_below(self, span: Span, kinds: Sequence[Kind]) -> bool:
-        """Whether a span above is of one of the kinds."""
-        return any(self.kinds.get(one.span_id) in kinds for one in self.above(span))
+    def below(self, request: Request, kinds: Collection[Kind]) -> set[str]:
+        """Ids of the request's spans that have a span of one of the kinds above them."""
+        found: set[str] = set()
+        for span in request.by_depth:
+            parent = self.parents.get(span.span_id)
+            if parent is not None and (parent.span_id in found or self.kinds.get(parent.span_id) in kinds):
+                found.add(span.span_id)
+        return found
 
 
 def build_tree(spans: Iterable[Span]) -> Tree:
@@ -67,9 +74,12 @@ def build_tree(spans: Iterable[Span]) -> Tree:
     parents = _parents(ordered, unique, counts)
     kinds = {span.span_id: kind for span in ordered if (kind := kind_of(span)) is not None}
     depths = _depths(ordered, parents)
-    judges = _judges(sorted(ordered, key=lambda one: depths[one.span_id]), parents, kinds)
-    counts["judge_span"] += len(judges)
-    tree = Tree([span for span in ordered if span.span_id not in judges], parents, kinds, depths, counts=counts)
+    by_depth = sorted(ordered, key=lambda one: depths[one.span_id])
+    if judges := _judges(by_depth, parents, kinds):
+        counts["judge_span"] += len(judges)
+        ordered = [span for span in ordered if span.span_id not in judges]
+        by_depth = [span for span in by_depth if span.span_id not in judges]
+    tree = Tree(ordered, by_depth, parents, kinds, depths, counts=counts)
     tree.requests = _requests(tree)
     return tree
 
@@ -175,13 +185,7 @@ def _judges(by_depth: Sequence[Span], parents: Mapping[str, Span], kinds: Mappin
 
 def _requests(tree: Tree) -> list[Request]:
     """One request for each chain or agent at the top; without one, all marked spans are one request."""
-    tops = [span for span in tree.spans if span.span_id in tree.kinds and not _has_marked_above(tree, span)]
-    if not tops:
-        tops = [
-            span
-            for span in tree.spans
-            if span.span_id not in tree.parents and any(name in span.attributes for name in _TRACE_LEVEL)
-        ]
+    tops = _tops(tree)
     if not tops:
         return []
     roots = [span for span in tops if tree.kinds.get(span.span_id) in _CHAINS] or tops[:1]
@@ -191,20 +195,45 @@ def _requests(tree: Tree) -> list[Request]:
             groups[_nearest(span, roots).span_id].append(span)
     members: dict[str, list[Span]] = {root.span_id: [] for root in roots}
     owner: dict[str, str] = {top.span_id: root for root, group in groups.items() for top in group}
-    for span in sorted(tree.spans, key=lambda one: tree.depths[one.span_id]):
-        parent = tree.parents.get(span.span_id)
-        root_id = owner.get(span.span_id) or (owner.get(parent.span_id) if parent is not None else None)
+    for span in tree.by_depth:
+        root_id = owner.get(span.span_id)
+        if root_id is None and (parent := tree.parents.get(span.span_id)) is not None:
+            root_id = owner.get(parent.span_id)
         if root_id is not None:
             owner[span.span_id] = root_id
             members[root_id].append(span)
+    is_only = len(roots) == 1
     return [
-        Request(tuple(groups[root.span_id]), tuple(sorted(members[root.span_id], key=_order)), len(roots) == 1)
+        Request(
+            tuple(groups[root.span_id]),
+            tuple(sorted(members[root.span_id], key=_order)),
+            tuple(members[root.span_id]),
+            is_only,
+        )
         for root in roots
     ]
 
 
-def _has_marked_above(tree: Tree, span: Span) -> bool:
-    return any(one.span_id in tree.kinds for one in tree.above(span))
+def _tops(tree: Tree) -> list[Span]:
+    """The marked spans without a marked one above, by start; without any, roots with texts of a whole trace."""
+    covered: set[str] = set()
+    tops = []
+    for span in tree.by_depth:
+        parent = tree.parents.get(span.span_id)
+        is_covered = parent is not None and parent.span_id in covered
+        if span.span_id in tree.kinds:
+            if not is_covered:
+                tops.append(span)
+            is_covered = True
+        if is_covered:
+            covered.add(span.span_id)
+    if tops:
+        return sorted(tops, key=_order)
+    return [
+        span
+        for span in tree.spans
+        if span.span_id not in tree.parents and any(name in span.attributes for name in _TRACE_LEVEL)
+    ]
 
 
 def _nearest(span: Span, roots: Sequence[Span]) -> Span:
