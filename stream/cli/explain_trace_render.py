@@ -177,12 +177,12 @@ def show(explanation: Explanation) -> None:
     spans = sum(len(batch.spans) for batch in explanation.batches)
     refused = sum(bool(one.faults) for one in explanation.traces)
     accepted = len(explanation.traces) - refused
-    say(f"{spans:,} span{'' if spans == 1 else 's'}: {_of_traces(accepted)} accepted, {refused:,} refused")
+    say(f"{_of('span', spans)}: {_of('trace', accepted)} accepted, {refused:,} refused")
 
 
 def _show_trace(explained: Explained) -> None:
     mapped = explained.mapped
-    say(f"trace {_value_of(mapped, 'trace_id')}, {len(mapped.request.spans):,} spans")
+    say(f"trace {_value_of(mapped, 'trace_id')}, {_of('span', len(mapped.request.spans))}")
     for path, origin in mapped.origins.items():
         if path != "trace_id":
             value = _shortened(_value_of(mapped, path))
@@ -210,10 +210,10 @@ def _described(origin: Origin) -> str:
 
 def _shortened(value: Any) -> str:
     if isinstance(value, list):
-        return f"{len(value):,} chunks" if value and isinstance(value[0], Mapping) else f"{len(value):,} values"
+        return _of("chunk" if value and isinstance(value[0], Mapping) else "value", len(value))
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
 
 
-def _of_traces(count: int) -> str:
-    return f"{count:,} trace{'' if count == 1 else 's'}"
+def _of(what: str, count: int) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ragtide.stream.ingest.otel.documents import Document, read_documents, with_ids_of
-from ragtide.stream.ingest.otel.names import FIELDS, OI, Source
+from ragtide.stream.ingest.otel.names import FIELDS, OI
+from ragtide.stream.ingest.otel.source import Source
 from ragtide.stream.ingest.otel.spans import Span, Value
 from ragtide.stream.ingest.otel.tree import Request, Tree
 from ragtide.stream.ingest.otel.unwrap import Missing

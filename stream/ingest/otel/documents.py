@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ragtide.stream.ingest.otel.names import REDACTED, Form, Source
+from ragtide.stream.ingest.otel.names import REDACTED
 from ragtide.stream.ingest.otel.reading import flattened, number_of
+from ragtide.stream.ingest.otel.source import Form, Source
 from ragtide.stream.ingest.otel.spans import Span, Value
 from ragtide.stream.ingest.otel.unwrap import Missing, decode_json
 

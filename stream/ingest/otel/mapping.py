@@ -15,17 +15,9 @@ import msgspec
 from ragtide.stream.ingest.otel import measures
 from ragtide.stream.ingest.otel.contexts import Contexts, find_contexts
 from ragtide.stream.ingest.otel.log_events import join_logs
-from ragtide.stream.ingest.otel.names import (
-    FIELDS,
-    PREFIXES,
-    PROVIDERS,
-    REFERENCES,
-    Kind,
-    Of,
-    Source,
-    is_mapped,
-)
+from ragtide.stream.ingest.otel.names import FIELDS, PREFIXES, PROVIDERS, REFERENCES, is_mapped
 from ragtide.stream.ingest.otel.reading import READERS, scalar_text
+from ragtide.stream.ingest.otel.source import Kind, Of, Source
 from ragtide.stream.ingest.otel.spans import LogEvent, Span, Value
 from ragtide.stream.ingest.otel.tree import Request, Tree, build_tree
 from ragtide.stream.ingest.otel.unwrap import Missing

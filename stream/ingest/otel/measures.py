@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from ragtide.stream.ingest.otel.names import Kind, Source
 from ragtide.stream.ingest.otel.reading import Reader
+from ragtide.stream.ingest.otel.source import Kind, Source
 from ragtide.stream.ingest.otel.spans import Span
 from ragtide.stream.ingest.otel.tree import Request, Tree
 from ragtide.stream.ingest.otel.unwrap import Missing

@@ -5,20 +5,9 @@ docs/opentelemetry.md shows the table.
 """
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypeAlias
 
-Convention = Literal[
-    "OpenTelemetry",
-    "OpenTelemetry GenAI",
-    "OpenInference",
-    "Traceloop",
-    "Langfuse",
-    "Confident AI",
-    "TruLens",
-    "MLflow",
-    "Vercel AI SDK",
-    "ragtide",
-]
+from ragtide.stream.ingest.otel.source import Kind, Source
+
 OTEL, GENAI, OI, TL = "OpenTelemetry", "OpenTelemetry GenAI", "OpenInference", "Traceloop"
 LF, CA, TR, ML, VA, OURS = "Langfuse", "Confident AI", "TruLens", "MLflow", "Vercel AI SDK", "ragtide"
 
@@ -36,62 +25,6 @@ SEEN: Mapping[str, str] = {
     OURS: "this version",
 }
 
-Kind = Literal[
-    "llm",
-    "retriever",
-    "reranker",
-    "embedding",
-    "agent",
-    "chain",
-    "tool",
-    "guardrail",
-    "prompt",
-    "evaluator",
-    "other",
-]
-
-Of: TypeAlias = Literal["any span", "root", "request", "retriever", "reranker", "answer", "llm", "resource"]
-# any span: the shallowest one that has it; root: the application's root, whatever its kind; request: that root if it is
-# a chain or an agent; retriever, reranker: each of this kind; answer: the LLM call that wrote the answer; llm: each LLM
-# call without an LLM call below it.
-
-Form: TypeAlias = Literal[
-    "text",  # a text or a number
-    "number",
-    "input",  # what went in: a text, or JSON that holds it
-    "output",  # what came out: a text, or JSON that holds it
-    "user message",  # the last message of the user, in a list of messages
-    "assistant message",  # the first message of the assistant
-    "indexed user message",  # as above, flattened: PREFIX.N.message.role
-    "indexed assistant message",
-    "legacy user message",  # flattened: PREFIX.N.role
-    "legacy assistant message",
-    "indexed text",  # flattened: PREFIX.N.…text
-    "event user message",  # an event of the span
-    "event assistant message",
-    "documents",  # a list of documents, in JSON or not
-    "indexed documents",  # flattened: PREFIX.N.document.content
-    "event documents",
-    "texts",
-    "milliseconds",
-    "seconds",
-    "time",  # RFC 3339
-    "json key",  # `attribute:key`, a key of a JSON object
-]
-
-
-class Source(NamedTuple):
-    """An attribute that a field may come from. `with_` is a second one that completes it, such as a version."""
-
-    attribute: str
-    convention: str
-    of: Of = "any span"
-    form: Form = "text"
-    with_: str = ""
-    seen: str = ""
-
-
-_BEFORE_1_30 = "until semantic conventions 1.30"
 _UNTIL_1_36 = "until semantic conventions 1.36"
 _SINCE_AUGUST = "since August 2026"
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from ragtide.stream.ingest.otel.names import FIELDS, REDACTED, Form, Source
+from ragtide.stream.ingest.otel.names import FIELDS, REDACTED
+from ragtide.stream.ingest.otel.source import Form, Source
 from ragtide.stream.ingest.otel.spans import Span, Value
 from ragtide.stream.ingest.otel.unwrap import (
     Missing,

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from ragtide.stream.ingest.otel.names import FIELDS, KINDS, KINDS_BY_PREFIX, RESULT_EVENTS, Kind
+from ragtide.stream.ingest.otel.names import FIELDS, KINDS, KINDS_BY_PREFIX, RESULT_EVENTS
+from ragtide.stream.ingest.otel.source import Kind
 from ragtide.stream.ingest.otel.spans import Span
 
 # Services and instrumentation whose spans judge answers. No judging of judges.

@@ -109,8 +109,8 @@ def test_output_messages(messages: Any, found: str | Missing) -> None:
 )
 def test_documents(attribute: str, documents: Any, found: Any) -> None:
     source = next(one for one in FIELDS["contexts"] if one.attribute == attribute)
-    value = documents if isinstance(documents, str) else json.dumps(documents)
-    assert read_documents(span(1, **{attribute: value}), source) == found
+    attributes: dict[str, Any] = {attribute: documents if isinstance(documents, str) else json.dumps(documents)}
+    assert read_documents(span(1, **attributes), source) == found
 
 
 @pytest.mark.parametrize(

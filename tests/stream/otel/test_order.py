@@ -76,13 +76,10 @@ def test_any_split_of_recorded_spans_into_messages_gives_the_same_traces(name: s
 @pytest.mark.parametrize("shape", ["chain", "flat", "cycle"])
 def test_10_000_spans_of_one_trace_are_mapped(shape: str, kind: str) -> None:
     last = 10_000
-    parents = {
-        "chain": lambda number: number - 1,
-        "flat": lambda number: int(number > 1),
-        "cycle": lambda number: number - 1 if number > 1 else last,
-    }[shape]
+    before = {number: number - 1 for number in range(1, last + 1)}
+    parents = {"chain": before, "flat": dict.fromkeys(before, 1) | {1: 0}, "cycle": before | {1: last}}[shape]
     made = [
-        span(number, parents(number), number / 1000, 20, openinference__span__kind=kind, input__value="q")
+        span(number, parents[number], number / 1000, 20, openinference__span__kind=kind, input__value="q")
         for number in range(1, last + 1)
     ]
     if kind == "EVALUATOR":
