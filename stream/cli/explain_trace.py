@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -20,8 +20,12 @@ Batch = TypeVar("Batch")
 
 
 @click.command()
-@click.argument("file", type=click.File("rb"))
-@click.option("--logs", type=click.File("rb"), help="OTLP log records of the same traces, which may hold the texts.")
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--logs",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="OTLP log records of the same traces, which may hold the texts.",
+)
 @click.option(
     "--encoding",
     type=click.Choice(["otlp", "otlp_proto", "otlp_json"]),
@@ -33,8 +37,8 @@ Batch = TypeVar("Batch")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: counts, and every trace with its fields.")
 @config_option
 def command(
-    file: IO[bytes],
-    logs: IO[bytes] | None,
+    file: Path,
+    logs: Path | None,
     encoding: "Encoding",
     trace_id: str | None,
     as_json: bool,
@@ -72,23 +76,24 @@ def command(
     sys.exit(_REFUSED if explanation.has_faults else 0)
 
 
-def _batches(file: IO[bytes], decode: Callable[[bytes], Batch]) -> list[Batch]:
+def _batches(path: Path, decode: Callable[[bytes], Batch]) -> list[Batch]:
     """The file as one batch; if it is none, each of its lines as one. A file that is neither is a usage error."""
     from ragtide.evaluators.errors import BadRecord
 
-    value = file.read(_LARGEST_FILE + 1)
+    with click.open_file(str(path), "rb") as file:
+        value = file.read(_LARGEST_FILE + 1)
     if len(value) > _LARGEST_FILE:
-        raise click.UsageError(f"{file.name}: more than {_LARGEST_FILE >> 20} MiB; explain a part of it")
+        raise click.UsageError(f"{path}: more than {_LARGEST_FILE >> 20} MiB; explain a part of it")
     try:
         return [decode(value)]
     except BadRecord as bad:
         lines = [line for line in value.splitlines() if line.strip()]
         if bad.reason != "not_json" or len(lines) < 2 or not all(line.lstrip().startswith(b"{") for line in lines):
-            raise click.UsageError(f"{file.name}: {bad.detail}") from None
+            raise click.UsageError(f"{path}: {bad.detail}") from None
     batches = []
     for number, line in enumerate(lines, 1):
         try:
             batches.append(decode(line))
         except BadRecord as bad:
-            raise click.UsageError(f"{file.name}, line {number}: {bad.detail}") from None
+            raise click.UsageError(f"{path}, line {number}: {bad.detail}") from None
     return batches

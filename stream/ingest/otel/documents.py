@@ -74,14 +74,18 @@ def _flattened(span: Span, attribute: str) -> list[Document] | Missing | None:
     for fields in list(found.values())[:_MOST]:
         metadata = fields.get("document.metadata")
         decoded = decode_json(metadata) if isinstance(metadata, str) else metadata
-        item: dict[str, Value] = {
-            "id": fields.get("document.id"),
-            "content": fields.get("document.content"),
-            "score": fields.get("document.score"),
-            "metadata": decoded,
-        }
-        if (document := _document(item)) is not None:
-            documents.append(document)
+        extra: dict[str, Value] = decoded if isinstance(decoded, dict) else {}
+        text, found_id = fields.get("document.content"), fields.get("document.id")
+        documents.append(
+            Document(
+                found_id if isinstance(found_id, str) and found_id else _first_text({"id": found_id, **extra}, _IDS),
+                text if isinstance(text, str) and text != REDACTED else None,
+                _score(fields.get("document.score")),
+                _first_text(extra, _SOURCES) if extra else None,
+                extra,
+                text == REDACTED,
+            )
+        )
     return documents
 
 

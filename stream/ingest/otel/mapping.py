@@ -16,7 +16,7 @@ from ragtide.stream.ingest.otel import measures
 from ragtide.stream.ingest.otel.contexts import Contexts, find_contexts
 from ragtide.stream.ingest.otel.log_events import join_logs
 from ragtide.stream.ingest.otel.names import FIELDS, PREFIXES, PROVIDERS, REFERENCES, is_mapped
-from ragtide.stream.ingest.otel.reading import READERS, scalar_text
+from ragtide.stream.ingest.otel.reading import KEYS, READERS, scalar_text
 from ragtide.stream.ingest.otel.source import Kind, Of, Source
 from ragtide.stream.ingest.otel.spans import LogEvent, Span, Value
 from ragtide.stream.ingest.otel.tree import Request, Tree, build_tree
@@ -25,6 +25,7 @@ from ragtide.stream.ingest.otel.unwrap import Missing
 _NO_ANSWER: tuple[Kind, ...] = ("tool", "evaluator", "guardrail", "retriever")
 _REQUESTS = ("chain", "agent", None)
 _UNKNOWN = ("unknown", "none", "null")
+_NOT_SENT = Missing("not_sent")
 _UNKNOWN_SERVICE = "unknown_service"
 _LONGEST_ATTRIBUTE = 4_096
 _MOST_ATTRIBUTES = 32
@@ -47,6 +48,9 @@ class Origin(NamedTuple):
     span_name: str
     attribute: str
     convention: str
+
+
+_SEVERAL = Origin("", "", "", "")
 
 
 @dataclass(slots=True)
@@ -136,7 +140,7 @@ class _Mapper:
         self._set_error()
         kinds = {self._tree.kinds.get(span.span_id) for span in self._request.spans}
         if self._tree.kinds.get(self._request.root.span_id) == "agent" or "tool" in kinds:
-            self._set("task", "agent", Origin("", "", "", ""))
+            self._set("task", "agent", _SEVERAL)
         self._set_attributes()
         return self._mapped
 
@@ -146,7 +150,7 @@ class _Mapper:
 
     def _find_answer_span(self) -> Span | None:
         """The leaf LLM call with the latest end that wrote text; without any text, the one with the latest end."""
-        elsewhere = self._tree.below(self._request, _NO_ANSWER)
+        elsewhere = self._tree.below(self._request, _NO_ANSWER) if self._llms else ()
         candidates = sorted(
             (span for span in self._llms if span.span_id not in elsewhere),
             key=lambda span: (span.end_ns, span.start_ns, span.span_id),
@@ -173,10 +177,15 @@ class _Mapper:
         elif found is not None:
             root = self._request.root
             is_of_root = path in ("time", "latency.total_s")
-            self._set(path, found, Origin(root.span_id, root.name, "", "") if is_of_root else Origin("", "", "", ""))
+            self._set(path, found, Origin(root.span_id, root.name, "", "") if is_of_root else _SEVERAL)
 
     def _find(self, path: str) -> None:
         """The first recorded source; the reason of the first one that is there without content."""
+        keys = KEYS[path]
+        if keys is not None and self._present.isdisjoint(keys):
+            if not path.startswith("segments."):
+                self._mapped.missing[path] = _NOT_SENT
+            return
         missing: Missing | None = None
         for source, key, read in READERS[path]:
             if key and key not in self._present:
@@ -194,11 +203,12 @@ class _Mapper:
                 value: Value = [*found] if isinstance(found, list) else found
                 self._set(path, value, Origin(span.span_id, span.name, source.attribute, source.convention))
                 return
-        for attribute, of in REFERENCES.items():
-            if of == path and attribute in self._present:
-                missing = Missing("content_by_reference", attribute)
+        if path in _TEXTS:
+            for attribute, of in REFERENCES.items():
+                if of == path and attribute in self._present:
+                    missing = Missing("content_by_reference", attribute)
         if not path.startswith("segments."):
-            self._mapped.missing[path] = missing or Missing("not_sent")
+            self._mapped.missing[path] = missing or _NOT_SENT
 
     def _set_contexts(self, contexts: Contexts) -> None:
         if contexts.chunks is None:
@@ -210,7 +220,7 @@ class _Mapper:
             [*contexts.chunks],
             Origin(span.span_id, span.name, source.attribute, source.convention)
             if source is not None and span is not None
-            else Origin("", "", "", ""),
+            else _SEVERAL,
         )
         if contexts.missing is not None:
             self._mapped.missing["contexts.text"] = contexts.missing
@@ -271,8 +281,8 @@ class _Mapper:
         root, answer = self._request.root, self._answer_span
         kept: dict[str, Value] = {}
         for span in (root,) if answer is None or answer is root else (root, answer):
-            for name in sorted(span.attributes):
-                if len(kept) < _MOST_ATTRIBUTES and _is_short(span.attributes[name]) and not is_mapped(name):
+            for name in sorted(name for name in span.attributes if not is_mapped(name)):
+                if len(kept) < _MOST_ATTRIBUTES and _is_short(span.attributes[name]):
                     kept.setdefault(name, span.attributes[name])
         if root.scope.name:
             kept["otel.scope.name"] = root.scope.name

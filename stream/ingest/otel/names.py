@@ -5,6 +5,7 @@ docs/opentelemetry.md shows the table.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from ragtide.stream.ingest.otel.source import Kind, Source
 
@@ -357,6 +358,7 @@ PREFIXES = (
 )
 
 
+@lru_cache(8_192)
 def is_mapped(attribute: str) -> bool:
     """Whether the attribute is in the table, as it is or flattened."""
     return attribute in _NAMES or attribute.startswith(_MAPPED_PREFIXES)

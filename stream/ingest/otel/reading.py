@@ -1,7 +1,6 @@
 """Read one source of the table from one span: each form of attribute has a function here."""
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
@@ -19,7 +18,7 @@ from ragtide.stream.ingest.otel.unwrap import (
 )
 
 Reading: TypeAlias = "str | float | list[str] | Missing | None"
-_INDEX = re.compile(r"(\d{1,6})\.(.+)")
+_LONGEST_INDEX = 6  # digits
 _MIME_TYPES = {"input.value": "input.mime_type", "output.value": "output.mime_type"}
 
 
@@ -39,9 +38,14 @@ def flattened(span: Span, prefix: str) -> dict[int, dict[str, Value]]:
     start = len(prefix) + 1
     found: dict[int, dict[str, Value]] = {}
     for name, value in span.attributes.items():
-        if name.startswith(prefix) and (match := _INDEX.fullmatch(name, start)) is not None:
-            found.setdefault(int(match[1]), {})[match[2]] = value
-    return dict(sorted(found.items()))
+        if name.startswith(prefix):
+            index, _, rest = name[start:].partition(".")
+            if rest and len(index) <= _LONGEST_INDEX and index.isdecimal():
+                fields = found.get(number := int(index))
+                if fields is None:
+                    fields = found[number] = {}
+                fields[rest] = value
+    return found if len(found) < 2 else dict(sorted(found.items()))
 
 
 def scalar_text(value: Value) -> str | Missing | None:
@@ -267,4 +271,9 @@ def _reader(source: Source) -> Reader:
 # By field; documents have readers of their own.
 READERS: Mapping[str, tuple[Reader, ...]] = {
     path: tuple(map(_reader, sources)) for path, sources in FIELDS.items() if path != "contexts"
+}
+# By field, the attributes that its sources need; None: some are flattened.
+KEYS: Mapping[str, frozenset[str] | None] = {
+    path: frozenset(reader.key for reader in readers) if all(reader.key for reader in readers) else None
+    for path, readers in READERS.items()
 }
