@@ -13,6 +13,7 @@ _TEXTS = ("content", "page_content", "text", "chunk", "document", "memory")
 _SCORES = ("score", "relevance_score", "similarity", "distance")
 _IDS = ("id", "doc_id", "chunk_id", "_id", "node_id")
 _SOURCES = ("source", "url", "file_path", "file_name", "title")
+_KNOWN = frozenset((*_TEXTS, *_SCORES, *_IDS, "metadata", "type"))
 _LISTS = ("documents", "outputs", "output", "records", "nodes", "results")
 _WRAPPERS = ("kwargs", "node", "document", "entity", "payload")
 _MOST = 10_000  # documents of one span
@@ -115,22 +116,21 @@ def _document(item: Value) -> Document | None:
     if not isinstance(item, dict):
         return None
     for wrapper in _WRAPPERS:
-        inner = item.get(wrapper)
-        if isinstance(inner, dict):
+        if isinstance(inner := item.get(wrapper), dict):
             item = {**inner, **{key: value for key, value in item.items() if key not in (wrapper, "lc", "type")}}
             break
     metadata = item.get("metadata")
     extra: dict[str, Value] = dict(metadata) if isinstance(metadata, dict) else {}
-    known = {*_TEXTS, *_SCORES, *_IDS, "metadata", "type"}
     for key, value in item.items():
-        if key not in known and isinstance(value, (str, int, float, bool)):
+        if key not in _KNOWN and isinstance(value, (str, int, float, bool)):
             extra.setdefault(key, value)
     text = next((item[key] for key in _TEXTS if isinstance(item.get(key), str)), None)
-    score, kind = next(
-        ((found, key) for key in _SCORES if isinstance(found := _score(item.get(key)), float)), (None, "")
-    )
-    if kind == "distance":
-        extra["score_kind"] = "distance"
+    score = None
+    for key in _SCORES:
+        if key in item and (score := _score(item[key])) is not None:
+            if key == "distance":
+                extra["score_kind"] = "distance"
+            break
     found_id = _first_text(item, _IDS)
     return Document(
         found_id if found_id is not None else _first_text(extra, _IDS),

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ragtide.stream.ingest.otel.names import FIELDS, REDACTED
@@ -35,17 +36,24 @@ class Reader(NamedTuple):
 
 def flattened(span: Span, prefix: str) -> dict[int, dict[str, Value]]:
     """Attributes `PREFIX.N.REST` as an object of REST for each N, in order of N."""
-    start = len(prefix) + 1
     found: dict[int, dict[str, Value]] = {}
     for name, value in span.attributes.items():
-        if name.startswith(prefix):
-            index, _, rest = name[start:].partition(".")
-            if rest and len(index) <= _LONGEST_INDEX and index.isdecimal():
-                fields = found.get(number := int(index))
-                if fields is None:
-                    fields = found[number] = {}
-                fields[rest] = value
+        if (place := _place(prefix, name)) is not None:
+            number, rest = place
+            if number in found:
+                found[number][rest] = value
+            else:
+                found[number] = {rest: value}
     return found if len(found) < 2 else dict(sorted(found.items()))
+
+
+@lru_cache(16_384)
+def _place(prefix: str, name: str) -> tuple[int, str] | None:
+    """N and REST of a flattened name; names repeat from trace to trace."""
+    if not name.startswith(prefix):
+        return None
+    index, _, rest = name[len(prefix) + 1 :].partition(".")
+    return (int(index), rest) if rest and len(index) <= _LONGEST_INDEX and index.isdecimal() else None
 
 
 def scalar_text(value: Value) -> str | Missing | None:
