@@ -34,10 +34,14 @@ _PROMPTS = {source.attribute for source in FIELDS["question"] if source.of == "a
 _OUTPUTS = [reader for reader in READERS["answer"] if reader.source.of == "answer"]
 _TEXTS = ("question", "answer")
 _SUMS = ("tokens.input", "tokens.output", "tokens.cached")
-_ONE_BY_ONE = (  # fields whose first source that is recorded is their value
-    *("app", "environment", "session_id", "user_id", "question", "answer", "expected"),
-    *(name for name in FIELDS if name.startswith(("model.", "segments."))),
-    "latency.first_token_s",
+_SEGMENTS = tuple(name for name in FIELDS if name.startswith("segments."))
+_FIRST_RECORDED = tuple(  # fields whose value is their first source that is recorded
+    (path, KEYS[path])
+    for path in (
+        *("app", "environment", "session_id", "user_id", "question", "answer", "expected"),
+        *(name for name in FIELDS if name.startswith("model.")),
+        "latency.first_token_s",
+    )
 )
 
 
@@ -128,8 +132,14 @@ class _Mapper:
         self._set("trace_id", self._trace_id(), Origin(self._request.root.span_id, self._request.root.name, "", ""))
         self._set_measure("time", measures.time_of(self._request))
         contexts = find_contexts(self._tree, self._request)
-        for path in _ONE_BY_ONE:
+        for path, keys in _FIRST_RECORDED:
+            if keys is None or not self._present.isdisjoint(keys):
+                self._find(path)
+            else:
+                self._mapped.missing[path] = _NOT_SENT
+        for path in _SEGMENTS:
             self._find(path)
+            self._mapped.missing.pop(path, None)  # not every application has them
         self._set_contexts(contexts)
         self._cut_question(contexts)
         for path in _SUMS:
@@ -181,11 +191,6 @@ class _Mapper:
 
     def _find(self, path: str) -> None:
         """The first recorded source; the reason of the first one that is there without content."""
-        keys = KEYS[path]
-        if keys is not None and self._present.isdisjoint(keys):
-            if not path.startswith("segments."):
-                self._mapped.missing[path] = _NOT_SENT
-            return
         missing: Missing | None = None
         for source, key, read in READERS[path]:
             if key and key not in self._present:
@@ -203,12 +208,10 @@ class _Mapper:
                 value: Value = [*found] if isinstance(found, list) else found
                 self._set(path, value, Origin(span.span_id, span.name, source.attribute, source.convention))
                 return
-        if path in _TEXTS:
-            for attribute, of in REFERENCES.items():
-                if of == path and attribute in self._present:
-                    missing = Missing("content_by_reference", attribute)
-        if not path.startswith("segments."):
-            self._mapped.missing[path] = missing or _NOT_SENT
+        for attribute, of in REFERENCES.items() if path in _TEXTS else ():
+            if of == path and attribute in self._present:
+                missing = Missing("content_by_reference", attribute)
+        self._mapped.missing[path] = missing or _NOT_SENT
 
     def _set_contexts(self, contexts: Contexts) -> None:
         if contexts.chunks is None:

@@ -14,7 +14,7 @@ TRACE_ID_BYTES = 16
 SPAN_ID_BYTES = 8
 
 
-class SpanEvent(msgspec.Struct, frozen=True):
+class SpanEvent(msgspec.Struct, frozen=True, gc=False):
     """An event of a span. Times are nanoseconds since 1970; 0: not recorded."""
 
     name: str
@@ -29,7 +29,7 @@ class Scope(msgspec.Struct, frozen=True):
     version: str = ""
 
 
-class Span(msgspec.Struct, frozen=True):
+class Span(msgspec.Struct, frozen=True, gc=False):
     """One span. Ids are lower-case hex; `parent_id` "" means none. Times are nanoseconds since 1970; 0: not recorded.
 
     Spans of a batch share their `resource`, so that it is not copied.

@@ -74,7 +74,7 @@ def build_tree(spans: Iterable[Span]) -> Tree:
     counts: Counter[str] = Counter()
     parents = _parents(ordered, unique, counts)
     kinds = {span.span_id: kind for span in ordered if (kind := kind_of(span)) is not None}
-    depths = _depths(ordered, parents)
+    depths = _depths(ordered, parents, counts)
     by_depth = sorted(ordered, key=lambda one: depths[one.span_id])
     if judges := _judges(by_depth, parents, kinds):
         counts["judge_span"] += len(judges)
@@ -106,25 +106,44 @@ def _version(span: Span) -> tuple[int, int, bytes]:
 def _parents(ordered: Sequence[Span], unique: Mapping[str, Span], counts: Counter[str]) -> dict[str, Span]:
     parents: dict[str, Span] = {}
     for span in ordered:
-        parent = unique.get(span.parent_id) if span.parent_id else None
-        if parent is not None:
-            parents[span.span_id] = parent
-        elif span.parent_id:
-            counts["parent_missing"] += 1
-    done: set[str] = set()
-    for span in ordered:  # the first span of a cycle becomes its root
-        path: set[str] = set()
-        step: Span | None = span
-        while step is not None and step.span_id not in done:
-            if step.span_id in path:
-                first = _first_of_cycle(step, parents)
-                del parents[first.span_id]
-                counts["cycle"] += 1
-                break
-            path.add(step.span_id)
-            step = parents.get(step.span_id)
-        done |= path
+        if span.parent_id:
+            parent = unique.get(span.parent_id)
+            if parent is not None:
+                parents[span.span_id] = parent
+            else:
+                counts["parent_missing"] += 1
     return parents
+
+
+def _depths(ordered: Sequence[Span], parents: dict[str, Span], counts: Counter[str]) -> dict[str, int]:
+    """Depths by span id. Removes from `parents` the link above the first span of each cycle."""
+    depths: dict[str, int] = {}
+    for span in ordered:
+        parent = parents.get(span.span_id)
+        if parent is None:
+            depths[span.span_id] = 0
+        elif parent.span_id in depths:  # most parents start before their children
+            depths[span.span_id] = depths[parent.span_id] + 1
+        else:
+            _walk_up(span, parents, depths, counts)
+    return depths
+
+
+def _walk_up(span: Span, parents: dict[str, Span], depths: dict[str, int], counts: Counter[str]) -> None:
+    path: dict[str, Span] = {}
+    step: Span | None = span
+    while step is not None and step.span_id not in depths:
+        if step.span_id in path:
+            del parents[_first_of_cycle(step, parents).span_id]
+            counts["cycle"] += 1
+            path, step = {}, span
+            continue
+        path[step.span_id] = step
+        step = parents.get(step.span_id)
+    depth = -1 if step is None else depths[step.span_id]
+    for one in reversed(path):
+        depth += 1
+        depths[one] = depth
 
 
 def _first_of_cycle(span: Span, parents: Mapping[str, Span]) -> Span:
@@ -132,21 +151,6 @@ def _first_of_cycle(span: Span, parents: Mapping[str, Span]) -> Span:
     while (step := parents[cycle[-1].span_id]) is not span:
         cycle.append(step)
     return min(cycle, key=_order)
-
-
-def _depths(ordered: Sequence[Span], parents: Mapping[str, Span]) -> dict[str, int]:
-    depths: dict[str, int] = {}
-    for span in ordered:
-        path: list[Span] = []
-        step: Span | None = span
-        while step is not None and step.span_id not in depths:
-            path.append(step)
-            step = parents.get(step.span_id)
-        depth = -1 if step is None else depths[step.span_id]
-        for one in reversed(path):
-            depth += 1
-            depths[one.span_id] = depth
-    return depths
 
 
 def kind_of(span: Span) -> Kind | None:
