@@ -176,12 +176,12 @@ def _judges(by_depth: Sequence[Span], parents: Mapping[str, Span], kinds: Mappin
     judges: set[str] = set()
     for span in by_depth:
         parent = parents.get(span.span_id)
-        environment = span.attributes.get("langfuse.environment")
+        environment, service = span.attributes.get("langfuse.environment"), span.resource.get("service.name")
         if (
             kinds.get(span.span_id) == "evaluator"
             or (parent is not None and parent.span_id in judges)
             or span.scope.name in JUDGE_SCOPES
-            or span.resource.get("service.name") in JUDGE_SERVICES
+            or (isinstance(service, str) and service in JUDGE_SERVICES)
             or (isinstance(environment, str) and environment.startswith(_JUDGE_ENVIRONMENT))
         ):
             judges.add(span.span_id)
