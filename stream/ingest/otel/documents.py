@@ -11,7 +11,7 @@ from ragtide.stream.ingest.otel.unwrap import Missing, decode_json
 
 _TEXTS = ("content", "page_content", "text", "chunk", "document", "memory")
 _SCORES = ("score", "relevance_score", "similarity", "distance")
-_IDS = ("id", "doc_id", "chunk_id", "_id", "node_id")
+_IDS = ("id", "doc_id", "chunk_id", "_id", "id_", "node_id")
 _SOURCES = ("source", "url", "file_path", "file_name", "title")
 _KNOWN = frozenset((*_TEXTS, *_SCORES, *_IDS, "metadata", "type"))
 _LISTS = ("documents", "outputs", "output", "records", "nodes", "results")
@@ -111,13 +111,18 @@ def _from_events(span: Span, attribute: str) -> list[Document] | Missing | None:
 
 def _document(item: Value) -> Document | None:
     """The document; None where the item is none. A field of a wrong type is not recorded."""
+    if isinstance(item, str) and isinstance(decoded := decode_json(item), dict):
+        item = decoded  # each document on its own, as LlamaIndex writes it
     if isinstance(item, str):
         return Document(None, None, None, None, {}, True) if item == REDACTED else Document(None, item, None, None, {})
     if not isinstance(item, dict):
         return None
     for wrapper in _WRAPPERS:
         if isinstance(inner := item.get(wrapper), dict):
-            item = {**inner, **{key: value for key, value in item.items() if key not in (wrapper, "lc", "type")}}
+            outer = {key: value for key, value in item.items() if key not in (wrapper, "lc", "type")}
+            item = {**inner, **outer}
+            if wrapper == "node":  # what else a node has is about its text, and no metadata
+                item = {key: value for key, value in item.items() if key in _KNOWN}
             break
     metadata = item.get("metadata")
     extra: dict[str, Value] = dict(metadata) if isinstance(metadata, dict) else {}

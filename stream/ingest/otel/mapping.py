@@ -14,8 +14,9 @@ import msgspec
 
 from ragtide.stream.ingest.otel import measures
 from ragtide.stream.ingest.otel.contexts import Contexts, find_contexts
+from ragtide.stream.ingest.otel.known_names import PREFIXES, is_mapped
 from ragtide.stream.ingest.otel.log_events import join_logs
-from ragtide.stream.ingest.otel.names import FIELDS, PREFIXES, PROVIDERS, REFERENCES, is_mapped
+from ragtide.stream.ingest.otel.names import FIELDS, PROVIDERS, REFERENCES
 from ragtide.stream.ingest.otel.reading import KEYS, READERS, scalar_text
 from ragtide.stream.ingest.otel.source import Kind, Of, Source
 from ragtide.stream.ingest.otel.spans import LogEvent, Span, Value

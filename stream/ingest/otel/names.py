@@ -5,7 +5,6 @@ docs/opentelemetry.md shows the table.
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from ragtide.stream.ingest.otel.source import Kind, Source
 
@@ -17,8 +16,8 @@ SEEN: Mapping[str, str] = {
     OTEL: "semantic conventions 1.27 to 1.41",
     GENAI: "opentelemetry-util-genai 1.2b0, 1.3b0; semantic-conventions-genai until August 2026",
     OI: "openinference-instrumentation-langchain 0.1.80, -llama-index 4.6.1; semantic conventions 0.1.42",
-    TL: "opentelemetry-instrumentation-langchain 0.62.1, 0.62.4",
-    LF: "source of the server, 2026; spans not seen",
+    TL: "opentelemetry-instrumentation-langchain 0.62.1, 0.62.4; -llamaindex 0.62.4",
+    LF: "langfuse 5.0.4; names of traces and experiments: source of the server, 2026",
     CA: "documentation; spans not seen",
     TR: "documentation; spans not seen",
     ML: "documentation; spans not seen",
@@ -74,10 +73,12 @@ FIELDS: Mapping[str, tuple[Source, ...]] = {
         Source("traceloop.entity.input", TL, "request", "input"),
         Source("gen_ai.task.input", TL, "request", "input"),
         Source("gen_ai.input.messages", GENAI, "request", "user message"),
+        Source("langfuse.observation.input", LF, "request", "input"),
         Source("gen_ai.retrieval.query.text", GENAI, "retriever"),
         Source("gen_ai.memory.query.text", GENAI, "retriever"),
         Source("input.value", OI, "retriever", "input"),
         Source("traceloop.entity.input", TL, "retriever", "input"),
+        Source("langfuse.observation.input", LF, "retriever", "input"),
         Source("reranker.query", OI, "reranker"),
         Source("llm.input_messages", OI, "answer", "indexed user message"),
         Source("gen_ai.input.messages", GENAI, "answer", "user message"),
@@ -86,6 +87,7 @@ FIELDS: Mapping[str, tuple[Source, ...]] = {
         Source("ai.prompt", VA, "answer", "input"),
         Source("gen_ai.prompt", TL, "answer", "legacy user message", seen="until 0.50"),
         Source("llm.prompts", OI, "answer", "indexed text"),
+        Source("langfuse.observation.input", LF, "answer", "input"),
         Source("mlflow.spanInputs", ML, "answer", "input"),
         Source("input", ML, "answer", "input"),
     ),
@@ -97,6 +99,7 @@ FIELDS: Mapping[str, tuple[Source, ...]] = {
         Source("traceloop.entity.output", TL, "request", "output"),
         Source("gen_ai.task.output", TL, "request", "output"),
         Source("gen_ai.output.messages", GENAI, "request", "assistant message"),
+        Source("langfuse.observation.output", LF, "request", "output"),
         Source("final_result", GENAI, "request", "output", seen="Pydantic AI; spans not seen"),
         Source("llm.output_messages", OI, "answer", "indexed assistant message"),
         Source("gen_ai.output.messages", GENAI, "answer", "assistant message"),
@@ -106,6 +109,7 @@ FIELDS: Mapping[str, tuple[Source, ...]] = {
         Source("ai.response.object", VA, "answer"),
         Source("gen_ai.completion", TL, "answer", "legacy assistant message", seen="until 0.50"),
         Source("llm.choices", OI, "answer", "indexed text"),
+        Source("langfuse.observation.output", LF, "answer", "output"),
         Source("mlflow.spanOutputs", ML, "answer", "output"),
         Source("output", ML, "answer", "output"),
     ),
@@ -118,6 +122,7 @@ FIELDS: Mapping[str, tuple[Source, ...]] = {
         Source("gen_ai.task.output", TL, "retriever", "documents"),
         Source("db.query.result", TL, "retriever", "event documents"),
         Source("db.search.result", TL, "retriever", "event documents"),
+        Source("langfuse.observation.output", LF, "retriever", "documents"),
         Source("confident.span.retrieval_context", CA, "retriever", "documents"),
         Source("ai.observability.retrieval.retrieved_contexts", TR, "retriever", "documents"),
         Source("output.value", OI, "retriever", "documents"),
@@ -172,11 +177,13 @@ FIELDS: Mapping[str, tuple[Source, ...]] = {
     "tokens.input": (
         Source("gen_ai.usage.input_tokens", GENAI, "llm", "number"),
         Source("llm.token_count.prompt", OI, "llm", "number"),
+        Source("langfuse.observation.usage_details:input", LF, "llm", "json key"),
         Source("gen_ai.usage.prompt_tokens", GENAI, "llm", "number", seen="until semantic conventions 1.26"),
     ),
     "tokens.output": (
         Source("gen_ai.usage.output_tokens", GENAI, "llm", "number"),
         Source("llm.token_count.completion", OI, "llm", "number"),
+        Source("langfuse.observation.usage_details:output", LF, "llm", "json key"),
         Source("gen_ai.usage.completion_tokens", GENAI, "llm", "number", seen="until semantic conventions 1.26"),
     ),
     "tokens.cached": (
@@ -273,6 +280,12 @@ KINDS: tuple[tuple[str, str, Mapping[str, Kind]], ...] = (
     ),
 )
 
+# Traceloop's instrumentation of LlamaIndex calls everything a task: the attribute that tells more, and how it ends.
+TASKS: tuple[tuple[str, str, Kind], ...] = (
+    ("traceloop.entity.name", "Retriever.task", "retriever"),
+    ("gen_ai.output.messages", "", "llm"),
+    ("gen_ai.input.messages", "", "llm"),
+)
 # Without any of these: the kind by the first of the prefixes that an attribute has.
 KINDS_BY_PREFIX: tuple[tuple[str, Kind], ...] = (
     ("gen_ai.tool.", "tool"),
@@ -302,83 +315,3 @@ PROVIDERS: Mapping[str, str] = {
     **dict.fromkeys(("x_ai", "xai"), "xai"),
     **dict.fromkeys(("mistralai", "mistral_ai"), "mistral"),
 }
-
-# Read for other ends than a field, or on purpose for none.
-_OTHER_NAMES = (
-    "gen_ai.operation.name",
-    "gen_ai.system_instructions",
-    "gen_ai.response.id",
-    "gen_ai.response.finish_reasons",
-    "gen_ai.retrieval.top_k",
-    "gen_ai.usage.total_tokens",
-    "gen_ai.usage.cache_write.input_tokens",
-    "gen_ai.usage.cache_creation.input_tokens",
-    "gen_ai.usage.cache_creation_input_tokens",
-    "input.mime_type",
-    "output.mime_type",
-    "metadata",
-    "llm.token_count.total",
-    "llm.finish_reason",
-    "error.type",
-    "exception.type",
-    "exception.message",
-    "tag.tags",
-)
-_OTHER_PREFIXES = (
-    "gen_ai.request.",
-    "gen_ai.tool.",
-    "gen_ai.task.",
-    "gen_ai.agent.",
-    "llm.invocation_parameters",
-    "llm.prompt_template.",
-    "llm.tools.",
-    "llm.cost.",
-    "llm.token_count.",
-    "embedding.",
-    "traceloop.entity.",
-    "traceloop.association.properties.",
-    "langfuse.trace.",
-    "langfuse.observation.",
-    "ai.telemetry.",
-    "ai.settings.",
-)
-# Prefixes of conventions: an attribute with one that is not in the table is counted under it.
-PREFIXES = (
-    "gen_ai.",
-    "openinference.",
-    "llm.",
-    "retrieval.",
-    "reranker.",
-    "traceloop.",
-    "langfuse.",
-    "confident.",
-    "ai.observability.",
-    "ai.",
-    "mlflow.",
-)
-
-
-@lru_cache(8_192)
-def is_mapped(attribute: str) -> bool:
-    """Whether the attribute is in the table, as it is or flattened."""
-    return attribute in _NAMES or attribute.startswith(_MAPPED_PREFIXES)
-
-
-_SOURCES = tuple(source for sources in FIELDS.values() for source in sources)
-_NAMES = frozenset(
-    (
-        *_OTHER_NAMES,
-        *(source.attribute.partition(":")[0] for source in _SOURCES),
-        *(source.with_ for source in _SOURCES if source.with_),
-        *(attribute for attribute, _, _ in KINDS),
-        *REFERENCES,
-    )
-)
-_MAPPED_PREFIXES = (
-    *_OTHER_PREFIXES,
-    *(
-        f"{source.attribute}."
-        for source in _SOURCES
-        if source.form.startswith(("indexed", "legacy")) or "event" in source.form
-    ),
-)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from ragtide.stream.ingest.otel.names import FIELDS, KINDS, KINDS_BY_PREFIX, RESULT_EVENTS
+from ragtide.stream.ingest.otel.names import FIELDS, KINDS, KINDS_BY_PREFIX, RESULT_EVENTS, TASKS
 from ragtide.stream.ingest.otel.source import Kind
-from ragtide.stream.ingest.otel.spans import Span
+from ragtide.stream.ingest.otel.spans import Attributes, Span
 
 # Services and instrumentation whose spans judge answers. No judging of judges.
 JUDGE_SERVICES = frozenset({"ragtide"})
@@ -161,7 +161,7 @@ def kind_of(span: Span) -> Kind | None:
         if isinstance(value, str):
             kind = kinds.get(value) or kinds.get(value.upper()) or kinds.get(value.lower())
             if kind is not None:
-                return kind
+                return _kind_of_task(attributes) if value == "task" else kind
     if any(event.name in RESULT_EVENTS for event in span.events):
         return "retriever"
     if "openinference.span.kind" in attributes:
@@ -170,6 +170,14 @@ def kind_of(span: Span) -> Kind | None:
         if any(name.startswith(prefix) for name in attributes):
             return found
     return None
+
+
+def _kind_of_task(attributes: Attributes) -> Kind:
+    for attribute, end, kind in TASKS:
+        value = attributes.get(attribute)
+        if value is not None and (not end or (isinstance(value, str) and value.endswith(end))):
+            return kind
+    return "chain"
 
 
 def _judges(by_depth: Sequence[Span], parents: Mapping[str, Span], kinds: Mapping[str, Kind]) -> set[str]:

@@ -62,6 +62,33 @@ def llama_index(question: str) -> None:
     index.as_query_engine(similarity_top_k=2).query(question)
 
 
+def langfuse(question: str) -> None:
+    """Observations made by hand with the SDK, as its documentation shows."""
+    documents = [{"id": "hours-1", "text": HOURS, "score": 0.9}, {"id": "prices-1", "text": PRICES, "score": 0.4}]
+    with CLIENT.start_as_current_observation(name="ask", as_type="chain", input={"question": question}) as root:
+        with CLIENT.start_as_current_observation(name="search", as_type="retriever", input=question) as search:
+            search.update(output=documents)
+        messages = [{"role": "system", "content": f"Answer from: {HOURS}"}, {"role": "user", "content": question}]
+        with CLIENT.start_as_current_observation(
+            name="answer", as_type="generation", model="fake-1", input=messages
+        ) as answer:
+            answer.update(output=ANSWER, usage_details={"input": 40, "output": 6}, cost_details={"total": 0.002})
+        root.update(output={"answer": ANSWER})
+
+
+def _langfuse(provider: Any) -> None:
+    global CLIENT
+    from langfuse import Langfuse
+
+    CLIENT = Langfuse(tracer_provider=provider, public_key="pk-lf-x", secret_key="sk-lf-x", host="http://127.0.0.1:9")
+
+
+def _traceloop_llama_index(provider: Any) -> None:
+    from opentelemetry.instrumentation.llamaindex import LlamaIndexInstrumentor
+
+    LlamaIndexInstrumentor().instrument(tracer_provider=provider)
+
+
 def _openinference_langchain(provider: Any) -> None:
     from openinference.instrumentation.langchain import LangChainInstrumentor
 
@@ -98,12 +125,15 @@ def _genai_langchain(provider: Any) -> None:
 EXPORTED: list[Any] = []
 LOGGED: list[Any] = []
 LOGGERS: Any = None
+CLIENT: Any = None
 _GENAI = {"OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental"}
 _CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 CASES: dict[str, tuple[Callable[[Any], None], Callable[[str], None], dict[str, str]]] = {
     "openinference_langchain": (_openinference_langchain, langchain, {}),
     "openinference_langchain_hidden": (_openinference_hidden, langchain, {}),
     "openinference_llama_index": (_openinference_llama_index, llama_index, {}),
+    "langfuse_sdk": (_langfuse, langfuse, {}),
+    "traceloop_llama_index": (_traceloop_llama_index, llama_index, {}),
     "traceloop_langchain": (_traceloop_langchain, langchain, {}),
     "genai_langchain": (_genai_langchain, langchain, {**_GENAI, _CAPTURE: "SPAN_ONLY"}),
     "genai_langchain_events": (

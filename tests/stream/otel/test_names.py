@@ -3,7 +3,8 @@
 from docs.generate import PAGES
 from ragtide.stream.ingest.fields import all_fields
 from ragtide.stream.ingest.otel.documents import _READERS as DOCUMENT_READERS
-from ragtide.stream.ingest.otel.names import FIELDS, KINDS, PREFIXES, SEEN, is_mapped
+from ragtide.stream.ingest.otel.known_names import PREFIXES, is_mapped
+from ragtide.stream.ingest.otel.names import FIELDS, KINDS, SEEN
 from ragtide.stream.ingest.otel.reading import READERS
 
 
