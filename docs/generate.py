@@ -16,6 +16,9 @@ from ragtide.evaluators.trace import Chunk, Model, Trace
 from ragtide.stream.cli import main
 from ragtide.stream.ingest.fields import walk
 from ragtide.stream.ingest.normalisations import NAMES, RULES
+from ragtide.stream.ingest.otel.missing import REASONS
+from ragtide.stream.ingest.otel.names import FIELDS, KINDS, SEEN
+from ragtide.stream.ingest.otel.source import Source
 from ragtide.stream.ingest.trace_schema import trace_schema
 from ragtide.stream.settings.environment import leaves, variable_of
 from ragtide.stream.settings.loader import Settings
@@ -53,6 +56,63 @@ form wanted and the type found.
 Rule `other_name` reads these where the field itself is absent. Of several, the first one with a fitting value wins.
 
 {names}"""
+
+
+_OPENTELEMETRY = """\
+# OpenTelemetry attributes
+
+Which attribute of which span becomes which field of a trace. Of several, the first one that is recorded wins. An empty
+text is recorded. A hidden one (`__REDACTED__`) is not. [OpenTelemetry](../opentelemetry.md) has the rules.
+
+The column "of": `any span` is the shallowest span that has it. `root` is the application's root; `request` is that root
+if it is a chain or an agent. `answer` is the LLM call that wrote the answer. `llm` is every LLM call without one below
+it, and their values are summed. `N` is a number from 0.
+
+{fields}
+## Kinds of spans
+
+The first row with a known value decides.
+
+{kinds}
+## Conventions
+
+{conventions}
+## Why a field is not recorded
+
+`ragtide explain-trace` shows these for the fields of a trace.
+
+{reasons}"""
+
+
+def opentelemetry() -> str:
+    """Every attribute of OpenTelemetry spans that is read, by field."""
+    rows = [
+        (f"`{path}`" if place == 0 else "", _attribute(source), source.of, source.convention, source.seen)
+        for path, sources in FIELDS.items()
+        for place, source in enumerate(sources)
+    ]
+    kinds = [
+        (f"`{attribute}`", convention, ", ".join(f"`{value}` {kind}" for value, kind in of.items()))
+        for attribute, convention, of in KINDS
+    ]
+    return _OPENTELEMETRY.format(
+        fields=_table(("field", "attribute", "of", "convention", "seen, if not as below"), rows),
+        kinds=_table(("attribute", "convention", "value and kind"), kinds),
+        conventions=_table(("convention", "names seen in"), SEEN.items()),
+        reasons=_table(("reason", "meaning"), [(f"`{reason}`", meaning) for reason, meaning in REASONS.items()]),
+    )
+
+
+def _attribute(source: Source) -> str:
+    name, _, key = source.attribute.partition(":")
+    shown = f"`{source.attribute}`"
+    if key:
+        return f"{shown}: key `{key}` of the JSON in `{name}`"
+    if source.form.startswith(("indexed", "legacy")):
+        return f"{shown}, flattened: `{name}.N.…`"
+    if "event" in source.form:
+        return f"{shown}, an event"
+    return f"{shown}, with `{source.with_}`" if source.with_ else shown
 
 
 def settings() -> str:
@@ -178,6 +238,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "tables.md": tables,
     "trace.md": trace,
     "trace.schema.json": schema,
+    "opentelemetry.md": opentelemetry,
     "notification.schema.json": notifications,
 }
 

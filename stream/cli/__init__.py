@@ -44,6 +44,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "migrate": ("ragtide.stream.cli.migrate", "Create or update the tables in ClickHouse."),
     "check": ("ragtide.stream.cli.check", "Check every connection and print what to do."),
     "validate": ("ragtide.stream.cli.validate", "Validate traces of a file: what is refused, and what to write."),
+    "explain-trace": (
+        "ragtide.stream.cli.explain_trace",
+        "Explain which trace OpenTelemetry spans become, field by field.",
+    ),
     "config": ("ragtide.stream.cli.config", "Print the effective settings and the origin of each."),
     "local": ("ragtide.stream.cli.local", "Run a broker and ClickHouse locally, for development."),
 }

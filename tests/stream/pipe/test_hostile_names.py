@@ -99,6 +99,13 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
         ["{traces}", "--evaluators", "inputs", "--json"],
         ["{traces}", "--evaluators", HOSTILE],
     ),
+    "explain-trace": (
+        [HOSTILE],
+        ["{spans}"],
+        ["{spans}", "--json"],
+        ["{spans}", "--trace", HOSTILE],
+        ["{spans}", "--logs", HOSTILE],
+    ),
     "worker": (["--lane", HOSTILE],),
     "config": (
         ["--config", HOSTILE],
@@ -120,7 +127,7 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
 # Their JSON has the stored names, unchanged.
 TELL_NAMES = {"problems list", "problems show", "insights", "insights topics", "jobs runs", "baseline pins",
               "trace", "runs list", "runs show", "notify list", "notify preview",
-              "dead-letters list", "config"}  # fmt: skip
+              "dead-letters list", "config", "explain-trace"}  # fmt: skip
 # Commands that print nothing stored and nothing typed but what the options of the others show.
 OTHERS = {"demo", "topics", "models list", "migrate", "check", "local", "local clickhouse", "jobs", "evaluators",
           "dashboards build", "dashboards push", "dashboards alerts", "dashboards diff"}  # fmt: skip
@@ -186,9 +193,15 @@ def stored(database: Database, tmp_path: Path) -> dict[str, str]:
         HOSTILE, "webhook:pager", "open", HOSTILE, NOW, json.dumps(HOSTILE), "refused", HOSTILE, HOSTILE, 1, 1, NOW
     )
     database.insert("outbox", [refused])
-    files = {name: tmp_path / f"{name}.toml" for name in ("rules", "hostile", "odd", "traces", "notify")}
+    files = {name: tmp_path / f"{name}.toml" for name in ("rules", "hostile", "odd", "traces", "notify", "spans")}
     odd_trace = {"trace_id": HOSTILE, "app": HOSTILE, HOSTILE: 1, "latency": {HOSTILE: 1}, "question": HOSTILE}
     files["traces"].write_text(json.dumps(odd_trace) + "\n" + HOSTILE.splitlines()[0] + "\n")
+    attributes = {"openinference.span.kind": "CHAIN", "input.value": HOSTILE, "session.id": HOSTILE, HOSTILE: HOSTILE}
+    pairs = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
+    odd_span = {"traceId": "1" * 32, "spanId": "2" * 16, "name": HOSTILE, "attributes": pairs}
+    bad_span = {"traceId": HOSTILE, "spanId": HOSTILE}
+    batch = {"scopeSpans": [{"scope": {"name": HOSTILE}, "spans": [odd_span, bad_span]}]}
+    files["spans"].write_text(json.dumps({"resourceSpans": [batch]}))
     files["rules"].write_text("[rules]\nmin_sample = 10\n")
     quoted = plain_toml(HOSTILE)
     files["hostile"].write_text(f"[kafka]\n{quoted} = 1\n")

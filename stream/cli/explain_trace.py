@@ -1,0 +1,99 @@
+"""`ragtide explain-trace`."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from ragtide.stream.cli.names import check_names, given
+from ragtide.stream.cli.options import config_option, settings_from
+from ragtide.stream.terminal import say_json
+
+if TYPE_CHECKING:
+    from ragtide.stream.ingest.otel import Encoding
+
+_REFUSED = 1
+_LARGEST_FILE = 256 << 20
+Batch = TypeVar("Batch")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--logs",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="OTLP log records of the same traces, which may hold the texts.",
+)
+@click.option(
+    "--encoding",
+    type=click.Choice(["otlp", "otlp_proto", "otlp_json"]),
+    default="otlp",
+    show_default=True,
+    help="Encoding of both files; otlp tells protobuf and JSON apart.",
+)
+@click.option("--trace", "trace_id", metavar="ID", help="Explain this trace only. Default: every trace of the file.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: counts, and every trace with its fields.")
+@config_option
+def command(
+    file: Path,
+    logs: Path | None,
+    encoding: "Encoding",
+    trace_id: str | None,
+    as_json: bool,
+    config: Path | None,
+) -> None:
+    """Explain which trace the OpenTelemetry spans of FILE (- for standard input) become.
+
+    FILE is one OTLP batch, as the Collector's Kafka exporter writes it, or one batch in JSON per line, as its file
+    exporter does. Prints every field with its value, span and attribute, then the fields that are not recorded: why,
+    and what to switch on in the application. Exit status 1 means that a span cannot be read, that no span belongs to
+    an application, or that a trace would be refused. Needs neither Kafka nor ClickHouse.
+
+    \b
+    Examples:
+      ragtide explain-trace spans.json
+      kafka-console-consumer.sh --topic otlp_spans --max-messages 1 ... | ragtide explain-trace -
+      ragtide explain-trace spans.json --logs logs.json
+      ragtide explain-trace spans.json --json | jq '.traces[].not_recorded[] | select(.hint != "")'
+    """
+    settings = settings_from(config).settings
+    from ragtide.stream.cli.explain_trace_render import Explanation, as_object, show
+    from ragtide.stream.ingest.decoding import Limits
+    from ragtide.stream.ingest.otel import decode_logs, decode_spans
+
+    spans = _batches(file, lambda value: decode_spans(value, encoding))
+    events = _batches(logs, lambda value: decode_logs(value, encoding)) if logs is not None else []
+    limits = Limits.of(settings.ingest, settings.retention, timely=False)
+    explanation = Explanation(spans, events, limits)
+    check_names("--trace", given(trace_id), explanation.trace_ids)
+    explanation.explain(trace_id)
+    if as_json:
+        say_json(as_object(explanation))
+    else:
+        show(explanation)
+    sys.exit(_REFUSED if explanation.has_faults else 0)
+
+
+def _batches(path: Path, decode: Callable[[bytes], Batch]) -> list[Batch]:
+    """The file as one batch; if it is none, each of its lines as one. A file that is neither is a usage error."""
+    from ragtide.evaluators.errors import BadRecord
+
+    with click.open_file(str(path), "rb") as file:
+        value = file.read(_LARGEST_FILE + 1)
+    if len(value) > _LARGEST_FILE:
+        raise click.UsageError(f"{path}: more than {_LARGEST_FILE >> 20} MiB; explain a part of it")
+    try:
+        return [decode(value)]
+    except BadRecord as bad:
+        lines = [line for line in value.splitlines() if line.strip()]
+        if bad.reason != "not_json" or len(lines) < 2 or not all(line.lstrip().startswith(b"{") for line in lines):
+            raise click.UsageError(f"{path}: {bad.detail}") from None
+    batches = []
+    for number, line in enumerate(lines, 1):
+        try:
+            batches.append(decode(line))
+        except BadRecord as bad:
+            raise click.UsageError(f"{path}, line {number}: {bad.detail}") from None
+    return batches

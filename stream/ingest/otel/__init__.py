@@ -1,0 +1,27 @@
+"""OpenTelemetry: decode OTLP batches of spans and logs, and map the spans of one trace to canonical traces."""
+
+from ragtide.stream.ingest.otel.mapping import MappedSpans, MappedTrace, Origin, map_spans
+from ragtide.stream.ingest.otel.missing import REASONS, conventions_of, hint_of
+from ragtide.stream.ingest.otel.otlp import Encoding, decode_logs, decode_spans, describe_counts
+from ragtide.stream.ingest.otel.spans import Counts, LogBatch, LogEvent, Span, SpanBatch
+from ragtide.stream.ingest.otel.unwrap import Missing
+
+__all__ = [
+    "REASONS",
+    "Counts",
+    "Encoding",
+    "LogBatch",
+    "LogEvent",
+    "MappedSpans",
+    "MappedTrace",
+    "Missing",
+    "Origin",
+    "Span",
+    "SpanBatch",
+    "conventions_of",
+    "decode_logs",
+    "decode_spans",
+    "describe_counts",
+    "hint_of",
+    "map_spans",
+]

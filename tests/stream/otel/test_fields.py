@@ -1,0 +1,44 @@
+"""Single fields, by attribute; values of wrong types."""
+
+from typing import Any
+
+import pytest
+
+from tests.stream.otel.scene import fields_of, map_one, span
+from tests.stream.otel.test_mapping import CHAIN, llm
+
+
+@pytest.mark.parametrize(
+    ("attributes", "path", "value"),
+    [
+        ({"gen_ai__request__model": "m", "server__address": "h", "server__port": 8080}, "model.host", "h:8080"),
+        ({"gen_ai__prompt__name": "ask", "gen_ai__prompt__version": "3"}, "model.prompt_version", "ask@3"),
+        ({"gen_ai__system": "vertex_ai"}, "model.provider", "google"),
+        ({"llm__invocation_parameters": '{"model": "m-2"}'}, "model.requested", "m-2"),
+        ({"gen_ai__response__model": "unknown", "llm__model_name": "m-3"}, "model.served", "m-3"),
+        ({"gen_ai__response__time_to_first_chunk": 0.25}, "latency.first_token_s", 0.25),
+        ({"ai__response__msToFirstChunk": 250}, "latency.first_token_s", 0.25),
+        ({"llm__cost__total": 0.002}, "cost_usd", 0.002),
+        ({"langfuse__observation__cost_details": '{"total": 0.004}'}, "cost_usd", 0.004),
+        ({"ragtide__expected": '["At nine."]'}, "expected", ["At nine."]),
+        ({"user__id": "u-1"}, "user_id", "u-1"),
+    ],
+)
+def test_single_fields(attributes: dict[str, Any], path: str, value: Any) -> None:
+    found: Any = fields_of(map_one(span(1, **CHAIN), span(2, 1, **{**llm(), **attributes})))
+    for name in path.split("."):
+        found = found[name]
+    assert found == value
+
+
+def test_values_of_wrong_types_cost_their_field() -> None:
+    mapped = map_one(
+        span(1, session__id=["a"], user__id=True, **CHAIN),
+        span(2, 1, **llm(llm__token_count__prompt="many", llm__token_count__completion=float("nan"))),
+        span(3, 1, gen_ai__operation__name="retrieval", gen_ai__retrieval__documents='[7, {"id": 42, "score": "0.9"}]'),
+    )
+    fields = fields_of(mapped)
+    assert "session_id" not in fields
+    assert "user_id" not in fields
+    assert "tokens" not in fields
+    assert fields["contexts"] == [{"rank": 1, "id": "42", "score": 0.9}]
