@@ -45,6 +45,11 @@ class Resources:
         self.portion_bytes = portion_bytes
         self.largest_portion_bytes = 0  # so far
 
+    def close(self) -> None:
+        """Close the judge. Nothing else is open."""
+        if self.judge is not None:
+            self.judge.close()
+
     def record_size(self, size_bytes: int) -> None:
         """Record the size of a portion, for the maximum so far."""
         self.largest_portion_bytes = max(self.largest_portion_bytes, size_bytes)

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field, model_validator
 from ragtide.evaluators.judge.calls import Conversation, JudgeUse
 from ragtide.evaluators.judge.formulas import factuality
 from ragtide.evaluators.judge.rag import BUDGET, NO_STATEMENTS
-from ragtide.evaluators.judge.steps import statements_of, supported, together
+from ragtide.evaluators.judge.steps import sources_of, statements_of, supported, together
 from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome, Scored
 from ragtide.evaluators.spec import SHARED, Metric, Need, Shared, evaluator
 from ragtide.evaluators.text.references import comparable
@@ -48,7 +48,10 @@ def _factuality_by(answer: str, reference: str, shared: Shared) -> Conversation[
     said, wanted = yield from together(statements_of(answer, shared), statements_of(reference, shared))
     if not said and not wanted:
         return None
-    correct, covered = yield from together(supported(said, [reference], shared), supported(wanted, [answer], shared))
+    correct, covered = yield from together(
+        supported(said, sources_of([reference], shared), shared),
+        supported(wanted, sources_of([answer], shared), shared),
+    )
     return factuality(sum(correct), len(said) - sum(correct), len(wanted) - sum(covered))
 
 

@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragtide.evaluators.judge.calls import Conversation, JudgeUse
+from ragtide.evaluators.judge.calls import Conversation, JudgeUse, Section
 from ragtide.evaluators.judge.formulas import share
 from ragtide.evaluators.judge.rag import BUDGET, chunks_with_text, texts_of
 from ragtide.evaluators.judge.steps import sources_of, texts_in, together, verdicts_on
@@ -26,16 +26,17 @@ def _converse(row: Inputs, shared: Shared, params: NoParams) -> Conversation[Out
     given = references(row.expected)
     if not given:
         return no_reference(row.expected)
-    shares = yield from together(*(_recall(one.text, texts_of(chunks), shared) for one in given))
+    sources = sources_of(texts_of(chunks), shared)
+    shares = yield from together(*(_recall(one.text, sources, shared) for one in given))
     known = [one for one in shares if one is not None]
     return Scored({"context_entities_recall": max(known)}) if known else NotApplicable("no_entities")
 
 
-def _recall(reference: str, texts: Sequence[str], shared: Shared) -> Conversation[float | None]:
+def _recall(reference: str, sources: Sequence[tuple[Section, ...]], shared: Shared) -> Conversation[float | None]:
     entities = yield from texts_in("entities", "text", reference, shared)
     if not entities:
         return None
-    return share((yield from verdicts_on("presence", "entities", entities, sources_of(texts, shared), shared)))
+    return share((yield from verdicts_on("presence", "entities", entities, sources, shared)))
 
 
 @evaluator(

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from ragtide.evaluators.judge.calls import Conversation, JudgeUse, Section
 from ragtide.evaluators.judge.formulas import share
 from ragtide.evaluators.judge.rag import BUDGET, chunks_with_text, texts_of
-from ragtide.evaluators.judge.steps import read_chunks
+from ragtide.evaluators.judge.steps import chunk_groups, read_chunks
 from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
 from ragtide.evaluators.spec import Metric, Need, NoParams, Shared, evaluator
 from ragtide.evaluators.trace import Chunk
@@ -24,7 +24,7 @@ def _converse(row: Inputs, shared: Shared, params: NoParams) -> Conversation[Out
     if not row.question.strip():
         return NotApplicable("empty_question")
     asked = (Section("question", row.question),)
-    readings = yield from read_chunks("chunk_relevance", asked, texts_of(chunks), shared)
+    readings = yield from read_chunks("chunk_relevance", asked, chunk_groups(texts_of(chunks), shared))
     return Scored({"context_relevancy": share([pick for reading in readings for pick in reading.picked])})
 
 

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from ragtide.evaluators.judge.calls import Conversation, JudgeUse
 from ragtide.evaluators.judge.formulas import share
 from ragtide.evaluators.judge.rag import BUDGET, NO_STATEMENTS, chunks_with_text
-from ragtide.evaluators.judge.steps import statements_of, supported
+from ragtide.evaluators.judge.steps import sources_of, statements_of, supported
 from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
 from ragtide.evaluators.spec import Metric, Need, NoParams, Shared, evaluator
 from ragtide.evaluators.text.references import no_reference, references
@@ -29,7 +29,7 @@ def _converse(row: Inputs, shared: Shared, params: NoParams) -> Conversation[Out
     claims = yield from statements_of(row.answer, shared)
     if not claims:
         return NO_STATEMENTS
-    correct = yield from supported(claims, [one.text for one in given], shared)
+    correct = yield from supported(claims, sources_of([one.text for one in given], shared), shared)
     return Scored({"noise_sensitivity": 1.0 - share(correct)})
 
 

@@ -9,6 +9,7 @@ from ragtide.evaluators.judge.replies import JudgeReply
 from ragtide.evaluators.outcome import Failed
 
 Found = TypeVar("Found")
+MOST_CALLS = 1_000  # of one conversation: beyond, the record is too long
 _orders = count()
 
 
@@ -69,6 +70,10 @@ class Judge(Protocol):
 
     def submit(self, call: JudgeCall, asker: Asker, done: Callable[[JudgeReply | Failed], None]) -> None:
         """Start the call and return. `done` is called once, from any thread."""
+        ...
+
+    def close(self) -> None:
+        """End all calls, which fail."""
         ...
 
 

@@ -7,11 +7,9 @@ from queue import SimpleQueue
 from typing import Any
 
 from ragtide.evaluators.errors import ends_process
-from ragtide.evaluators.judge.calls import Asker, Conversation, Judge, JudgeCall
+from ragtide.evaluators.judge.calls import MOST_CALLS, Asker, Conversation, Judge, JudgeCall
 from ragtide.evaluators.judge.replies import JudgeReply
 from ragtide.evaluators.outcome import Failed, NotApplicable
-
-MOST_CALLS = 1_000  # of one conversation: beyond, the record is too long
 
 Key = tuple[str, JudgeCall]  # endpoint and call
 Replies = MutableMapping[Key, JudgeReply | Failed]

@@ -18,6 +18,9 @@ class HashingJudge:
         """One endpoint."""
         return "hashing"
 
+    def close(self) -> None:
+        """Do nothing."""
+
     def submit(self, call: JudgeCall, asker: Asker, done: Callable[[JudgeReply | Failed], None]) -> None:
         """Reply at once."""
         self.calls.append(call)

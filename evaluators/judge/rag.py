@@ -6,7 +6,15 @@ from ragtide.evaluators.judge.calls import Conversation, JudgeCall, Section
 from ragtide.evaluators.judge.formulas import share
 from ragtide.evaluators.judge.replies import Texts
 from ragtide.evaluators.judge.splitting import PIECE, pieces_of
-from ragtide.evaluators.judge.steps import ChunkReading, read_chunks, statements_of, supported, together
+from ragtide.evaluators.judge.steps import (
+    ChunkReading,
+    chunk_groups,
+    read_chunks,
+    sources_of,
+    statements_of,
+    supported,
+    together,
+)
 from ragtide.evaluators.outcome import NotApplicable
 from ragtide.evaluators.spec import Budget, Shared
 from ragtide.evaluators.text.recorded_chunks import recorded_chunks
@@ -35,7 +43,7 @@ def faithfulness_of(answer: str, texts: Sequence[str], shared: Shared) -> Conver
     claims = yield from statements_of(answer, shared)
     if not claims:
         return NO_STATEMENTS
-    return share((yield from supported(claims, texts, shared)))
+    return share((yield from supported(claims, sources_of(texts, shared), shared)))
 
 
 def questions_for(answer: str, number: int, shared: Shared) -> Conversation[list[str]]:
@@ -56,9 +64,10 @@ def readings_for(
     question: str, references: Sequence[Reference], texts: Sequence[str], shared: Shared
 ) -> Conversation[list[ChunkReading]]:
     """Return for each text whether it, and which of its sentences, help to give one of the references."""
+    groups = chunk_groups(texts, shared)
     readings = yield from together(
         *(
-            read_chunks("chunk_use", (Section("question", question), Section("reference", one.text)), texts, shared)
+            read_chunks("chunk_use", (Section("question", question), Section("reference", one.text)), groups)
             for one in references
         )
     )
@@ -75,13 +84,16 @@ def recall_of(
     references: Sequence[Reference], texts: Sequence[str], unit: str, shared: Shared
 ) -> Conversation[float | NotApplicable]:
     """Return the share of a reference's sentences, or statements, that the texts support: the best over references."""
-    shares = yield from together(*(_recall_of_one(one.text, texts, unit, shared) for one in references))
+    sources = sources_of(texts, shared)
+    shares = yield from together(*(_recall_of_one(one.text, sources, unit, shared) for one in references))
     return max((one for one in shares if one is not None), default=NO_STATEMENTS, key=float)
 
 
-def _recall_of_one(reference: str, texts: Sequence[str], unit: str, shared: Shared) -> Conversation[float | None]:
+def _recall_of_one(
+    reference: str, sources: Sequence[tuple[Section, ...]], unit: str, shared: Shared
+) -> Conversation[float | None]:
     if unit == "sentences":
         claims = [sentence.text for sentence in shared.sentences(reference)]
     else:
         claims = yield from statements_of(reference, shared)
-    return share((yield from supported(claims, texts, shared))) if claims else None
+    return share((yield from supported(claims, sources, shared))) if claims else None

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ragtide.evaluators.judge.calls import Conversation, JudgeCall, Section
+from ragtide.evaluators.judge.calls import MOST_CALLS, Conversation, JudgeCall, Section
 from ragtide.evaluators.judge.replies import Picks, Texts, Verdicts
 from ragtide.evaluators.judge.splitting import GROUP, GROUP_CHARACTERS, PIECE, SOURCE, groups_of, pieces_of
 from ragtide.evaluators.spec import Shared
@@ -24,8 +24,12 @@ def together(*conversations: Conversation[Any]) -> Conversation[list[Any]]:
         except StopIteration as stop:
             found[at] = stop.value
 
+    calls_so_far = 0
     for at in range(len(conversations)):
         resume(at, None)
+        calls_so_far += len(waiting.get(at, ()))
+        if calls_so_far > MOST_CALLS:
+            break  # with these calls the driver ends the conversation: the others need not begin
     while waiting:
         asked, waiting = waiting, {}
         replies = iter((yield [call for calls in asked.values() for call in calls]))
@@ -83,9 +87,11 @@ def verdicts_on(
     return found
 
 
-def supported(claims: Sequence[str], texts: Sequence[str], shared: Shared) -> Conversation[list[bool]]:
-    """Return for each claim whether the texts support it."""
-    return (yield from verdicts_on("support", "claims", claims, sources_of(texts, shared), shared))
+def supported(
+    claims: Sequence[str], sources: Sequence[tuple[Section, ...]], shared: Shared
+) -> Conversation[list[bool]]:
+    """Return for each claim whether one of the sources supports it."""
+    return (yield from verdicts_on("support", "claims", claims, sources, shared))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +102,32 @@ class ChunkReading:
     picked: tuple[bool, ...]
 
 
-def read_chunks(
-    prompt: str, asked: tuple[Section, ...], chunks: Sequence[str], shared: Shared
-) -> Conversation[list[ChunkReading]]:
-    """Return the judge's reading of each chunk. A long chunk is read in parts: one yes is enough. A blank one is no."""
+@dataclass(frozen=True, slots=True)
+class ChunkGroups:
+    """The sentences of chunks, grouped by call: each group has parts of chunks, with the number of the chunk."""
+
+    chunks: int
+    groups: tuple[tuple[tuple[int, tuple[str, ...]], ...], ...]
+
+
+def chunk_groups(chunks: Sequence[str], shared: Shared) -> ChunkGroups:
+    """Group the sentences of chunks. A long chunk is split into parts, a blank one is in no group."""
     parts = [(at, part) for at, text in enumerate(chunks) for part in _parts(text, shared)]
-    groups = list(_chunk_groups(parts))
-    replies = (yield [_reading_call(prompt, asked, group) for group in groups]) if groups else ()
-    verdicts = [False] * len(chunks)
-    picked: list[list[bool]] = [[] for _ in chunks]
-    for group, reply in zip(groups, replies, strict=True):
+    sizes = [sum(map(len, part)) for _, part in parts]
+    groups = (
+        tuple(small)
+        for group in groups_of(parts, sizes, CHUNKS, SOURCE)
+        for small in groups_of(group, [len(part) for _, part in group], CHUNKS, SENTENCES)
+    )
+    return ChunkGroups(len(chunks), tuple(groups))
+
+
+def read_chunks(prompt: str, asked: tuple[Section, ...], read: ChunkGroups) -> Conversation[list[ChunkReading]]:
+    """Return the judge's reading of each chunk. For a long chunk one yes is enough. A blank one is no."""
+    replies = (yield [_reading_call(prompt, asked, group) for group in read.groups]) if read.groups else ()
+    verdicts = [False] * read.chunks
+    picked: list[list[bool]] = [[] for _ in verdicts]
+    for group, reply in zip(read.groups, replies, strict=True):
         first, chosen = 1, set(reply.sentences)
         for (at, part), verdict in zip(group, reply.in_order, strict=True):
             verdicts[at] |= verdict
@@ -119,12 +141,6 @@ def _parts(text: str, shared: Shared) -> Iterator[tuple[str, ...]]:
     sentences = [sentence.text for sentence in shared.sentences(text)] or [text]
     pieces = [piece for sentence in sentences for piece in pieces_of(sentence, SOURCE, shared)]
     yield from map(tuple, groups_of(pieces, [len(piece) for piece in pieces], SENTENCES, SOURCE))
-
-
-def _chunk_groups(parts: Sequence[tuple[int, tuple[str, ...]]]) -> Iterator[list[tuple[int, tuple[str, ...]]]]:
-    sizes = [sum(map(len, part)) for _, part in parts]
-    for group in groups_of(parts, sizes, CHUNKS, SOURCE):
-        yield from groups_of(group, [len(part) for _, part in group], CHUNKS, SENTENCES)
 
 
 def _reading_call(prompt: str, asked: tuple[Section, ...], group: Sequence[tuple[int, tuple[str, ...]]]) -> JudgeCall:
