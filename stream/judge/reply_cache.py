@@ -33,11 +33,15 @@ class ReplyCache:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(mode=0o600)
             self._database = sqlite3.connect(path, timeout=_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+        except (OSError, sqlite3.Error) as error:
+            raise _unusable(path, error) from None
+        try:
             for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = OFF", _TABLE, _BY_USE):
                 self._database.execute(statement)
             self._size = self._stored_bytes()
-        except (OSError, sqlite3.Error) as error:
-            raise ConfigError(f"evaluators.judge.cache.path: {path} cannot be used: {type(error).__name__}") from None
+        except sqlite3.Error as error:
+            self._database.close()
+            raise _unusable(path, error) from None
 
     def close(self) -> None:
         """Close the file."""
@@ -92,3 +96,7 @@ class ReplyCache:
                 self._is_told = True
                 _log.warning("the judge's cache %s does not work: %s", self._path, type(error).__name__)
             return otherwise
+
+
+def _unusable(path: Path, error: Exception) -> ConfigError:
+    return ConfigError(f"evaluators.judge.cache.path: {path} cannot be used: {type(error).__name__}")
