@@ -5,6 +5,7 @@ import atexit
 import hashlib
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 
@@ -38,6 +39,7 @@ class JudgeClient:
         self._cache = ReplyCache(settings.cache.path, settings.cache.max_bytes) if settings.cache.path else None
         self._constant: dict[tuple[str, type[JudgeReply]], str] = {}
         self._usage: dict[UsageKey, Usage] = {}
+        self._on_usage: Callable[[UsageKey, Usage], None] | None = None
         self._usage_lock = threading.Lock()
         self._start_lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -64,6 +66,10 @@ class JudgeClient:
         """Return a copy of the sums so far."""
         with self._usage_lock:
             return deepcopy(self._usage)
+
+    def report_to(self, on_usage: Callable[[UsageKey, Usage], None]) -> None:
+        """Call `on_usage` from the loop's thread with everything that is counted from now on."""
+        self._on_usage = on_usage
 
     def close(self) -> None:
         """End all calls, which fail, and the loop."""
@@ -120,8 +126,7 @@ class JudgeClient:
             reply = Failed("judge_crashed", type(error).__name__)
         finally:
             if isinstance(reply, Failed):
-                with self._usage_lock:
-                    self._usage.setdefault(key, Usage()).failures[reply.kind] += 1
+                self._count(key, Usage(failures=Counter((reply.kind,))))
             done(reply)
 
     async def _reply(self, call: JudgeCall, asker: Asker, key: UsageKey) -> JudgeReply:
@@ -152,15 +157,17 @@ class JudgeClient:
         self, endpoint: Endpoint, request: Request, asker: Asker, key: UsageKey, is_repair: bool = False
     ) -> Completion:
         said = await endpoint.complete(request, asker.trace)
-        with self._usage_lock:
-            usage = self._usage.setdefault(key, Usage())
-            usage.calls += 1
-            usage.repairs += is_repair
-            usage.input_tokens += said.tokens.input
-            usage.cached_tokens += said.tokens.cached
-            usage.output_tokens += said.tokens.output
-            usage.cost_usd += cost_usd(said.tokens, endpoint.settings)
-            usage.uncounted += not said.tokens.reported
+        tokens = said.tokens
+        used = Usage(
+            calls=1,
+            repairs=int(is_repair),
+            input_tokens=tokens.input,
+            cached_tokens=tokens.cached,
+            output_tokens=tokens.output,
+            cost_usd=cost_usd(tokens, endpoint.settings),
+            uncounted=int(not tokens.reported),
+        )
+        self._count(key, used)
         if said.refused:
             raise CallFailed("judge_refused", f"endpoint {endpoint.name}: the model or its filter declined")
         return said
@@ -173,9 +180,14 @@ class JudgeClient:
             reply = read_reply(stored.decode(), call.reply, call.counts)
         except (UnreadableReply, UnicodeDecodeError):  # written by another version
             return None
-        with self._usage_lock:
-            self._usage.setdefault(key, Usage()).from_cache += 1
+        self._count(key, Usage(from_cache=1))
         return reply
+
+    def _count(self, key: UsageKey, used: Usage) -> None:
+        with self._usage_lock:
+            self._usage.setdefault(key, Usage()).add(used)
+        if self._on_usage is not None:
+            self._on_usage(key, used)
 
     def _endpoint(self, name: str) -> Endpoint:
         if name not in self._endpoints:

@@ -19,7 +19,7 @@ class UsageKey(NamedTuple):
 
 @dataclass(slots=True)
 class Usage:
-    """Sums since the start of the process."""
+    """Sums, or what one call adds to them."""
 
     calls: int = 0  # replies that were paid for, repairs included
     repairs: int = 0  # of these
@@ -30,6 +30,11 @@ class Usage:
     cost_usd: float = 0.0
     uncounted: int = 0  # calls whose tokens the endpoint did not report; they are estimated
     failures: Counter[str] = field(default_factory=Counter)  # by kind
+
+    def add(self, more: "Usage") -> None:
+        """Add to the sums."""
+        for name in self.__dataclass_fields__:
+            setattr(self, name, getattr(self, name) + getattr(more, name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import logging
 import time
 from dataclasses import replace
 from email.utils import formatdate
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from ragtide.evaluators.judge.calls import Asker, Section, TraceCalls
 from ragtide.evaluators.judge.replies import Texts
 from ragtide.evaluators.outcome import Failed
 from ragtide.stream.judge import UsageKey
+from ragtide.stream.telemetry.registry import Telemetry
+from ragtide.stream.worker.lane import count_judge
 from tests.stream.judge.asking import STATEMENTS, ask, ask_all, judge, verdicts
 from tests.stream.judge.chat_server import (
     KEY,
@@ -353,3 +356,18 @@ def test_no_secret_and_no_text_reaches_the_log(caplog: pytest.LogCaptureFixture)
         kind(ask(client))
     assert KEY not in caplog.text
     assert "opens at nine" not in caplog.text
+
+
+def test_a_worker_counts_what_its_judge_uses() -> None:
+    telemetry, labels = Telemetry(), {"endpoint": "local", "evaluator": "e", "app": "shop"}
+
+    def count(name: str, **more: str) -> float | None:
+        return telemetry.registry.get_sample_value(f"ragtide_{name}_total", labels | more)
+
+    with chat_server(GOOD, say("no"), say("no")) as server, judge(server.url, output_usd_per_million=1e6) as client:
+        client.report_to(partial(count_judge, telemetry))
+        kind(ask(client))
+        ask(client)
+    assert (count("judge_calls"), count("judge_cost_usd")) == (3, 150)
+    assert (count("judge_tokens", kind="input"), count("judge_tokens", kind="output")) == (3000, 150)
+    assert count("judge_failures", kind="judge_reply") == 1
