@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from functools import partial
 
 import msgspec
 
@@ -19,7 +20,7 @@ from ragtide.evaluators.judge.replies import JudgeReply
 from ragtide.evaluators.judge.settings import JudgeEndpoint, JudgeSettings
 from ragtide.evaluators.outcome import Failed
 from ragtide.evaluators.run import where
-from ragtide.stream.judge.endpoint import CallFailed, Endpoint, Request
+from ragtide.stream.judge.endpoint import CallFailed, Endpoint, Request, check_certificates
 from ragtide.stream.judge.protocol import Completion, Message
 from ragtide.stream.judge.reply_cache import ReplyCache
 from ragtide.stream.judge.usage import Usage, UsageKey, cost_usd
@@ -31,11 +32,16 @@ Done = Callable[[JudgeReply | Failed], None]
 
 
 class JudgeClient:
-    """A `Judge`. The event loop starts with the first call, in the process that makes it."""
+    """A `Judge`. The event loop starts with the first call, in the process that makes it.
+
+    Raises `ConfigError` for a file of certificates or a cache that cannot be used.
+    """
 
     def __init__(self, settings: JudgeSettings, seed: int | None = None) -> None:
         self._settings = settings
         self._seed = seed
+        for name, endpoint in settings.endpoints.items():
+            check_certificates(name, endpoint)
         self._cache = ReplyCache(settings.cache.path, settings.cache.max_bytes) if settings.cache.path else None
         self._constant: dict[tuple[str, type[JudgeReply]], str] = {}
         self._usage: dict[UsageKey, Usage] = {}
@@ -45,7 +51,7 @@ class JudgeClient:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._endpoints: dict[str, Endpoint] = {}  # of the loop's thread, as all below
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[JudgeReply | Failed]] = set()
         self._is_closed = False
 
     def endpoint_of(self, evaluator: str) -> str:
@@ -57,10 +63,13 @@ class JudgeClient:
     def submit(self, call: JudgeCall, asker: Asker, done: Done) -> None:
         """Start the call and return. `done` is called once, in the loop's thread."""
         loop = self._started()
-        if loop is None:
-            done(_CLOSED)
-        else:
-            loop.call_soon_threadsafe(self._spawn, call, asker, done)
+        try:
+            if loop is not None:
+                loop.call_soon_threadsafe(self._spawn, call, asker, done)
+                return
+        except RuntimeError:  # closed meanwhile
+            pass
+        done(_CLOSED)
 
     def usage(self) -> Mapping[UsageKey, Usage]:
         """Return a copy of the sums so far."""
@@ -110,24 +119,26 @@ class JudgeClient:
         await asyncio.sleep(0)  # aiohttp closes sockets in the next turn
 
     def _spawn(self, call: JudgeCall, asker: Asker, done: Done) -> None:
-        task = asyncio.get_running_loop().create_task(self._answer(call, asker, done))
+        task = asyncio.get_running_loop().create_task(self._answer(call, asker))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(partial(self._end, done))
 
-    async def _answer(self, call: JudgeCall, asker: Asker, done: Done) -> None:
-        reply: JudgeReply | Failed = _CLOSED
+    def _end(self, done: Done, task: "asyncio.Task[JudgeReply | Failed]") -> None:
+        """Tell whoever waits: a task that is cancelled before it begins runs nothing of its own."""
+        self._tasks.discard(task)
+        done(_CLOSED if task.cancelled() else task.result())
+
+    async def _answer(self, call: JudgeCall, asker: Asker) -> JudgeReply | Failed:
         key = UsageKey(self.endpoint_of(asker.evaluator), asker.evaluator, asker.trace.app)
         try:
-            reply = await self._reply(call, asker, key)
+            return await self._reply(call, asker, key)
         except CallFailed as failed:
-            reply = Failed(failed.kind, failed.detail)
+            failure = Failed(failed.kind, failed.detail)
         except Exception as error:  # noqa: BLE001  # a bug: whoever waits must be told
             _log.error("a judge call crashed: %s", where(error))
-            reply = Failed("judge_crashed", type(error).__name__)
-        finally:
-            if isinstance(reply, Failed):
-                self._count(key, Usage(failures=Counter((reply.kind,))))
-            done(reply)
+            failure = Failed("judge_crashed", type(error).__name__)
+        self._count(key, Usage(failures=Counter((failure.kind,))))
+        return failure
 
     async def _reply(self, call: JudgeCall, asker: Asker, key: UsageKey) -> JudgeReply:
         endpoint = self._endpoint(key.endpoint)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import aiohttp
 from yarl import URL
 
+from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.judge.calls import TraceCalls
 from ragtide.evaluators.judge.replies import JudgeReply
 from ragtide.evaluators.judge.settings import JudgeEndpoint
@@ -79,7 +80,7 @@ class Endpoint:
         self._structured = _Structured(MODES[0] if auto else settings.structured, known=not auto)
         base = URL(settings.url)
         self._url = (base / "chat" / "completions").with_query(base.query)
-        context = ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else True
+        context = _certificates(settings)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=context),
             headers=_headers(settings),
@@ -187,9 +188,22 @@ class Endpoint:
         return _rejected(status, headers, read or b"")
 
 
+def check_certificates(name: str, settings: JudgeEndpoint) -> None:
+    """Raise `ConfigError` if the file of certificates cannot be used."""
+    try:
+        _certificates(settings)
+    except OSError as error:  # SSLError is one
+        where = f"evaluators.judge.endpoints.{name}.ca_file"
+        raise ConfigError(f"{where}: {settings.ca_file} cannot be used: {type(error).__name__}") from None
+
+
+def _certificates(settings: JudgeEndpoint) -> ssl.SSLContext | bool:
+    return ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else True
+
+
 def _headers(settings: JudgeEndpoint) -> dict[str, str]:
     headers = {"Content-Type": "application/json"}
-    if key := settings.api_key.get_secret_value():
+    if key := settings.api_key.get_secret_value().strip():
         headers |= {settings.api_key_header: key} if settings.api_key_header else {"Authorization": f"Bearer {key}"}
     return headers | {name: value.get_secret_value() for name, value in settings.headers.items()}
 

@@ -5,10 +5,12 @@ import time
 from dataclasses import replace
 from email.utils import formatdate
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.judge.calls import Asker, Section, TraceCalls
 from ragtide.evaluators.judge.replies import Texts
 from ragtide.evaluators.outcome import Failed
@@ -371,3 +373,34 @@ def test_a_worker_counts_what_its_judge_uses() -> None:
     assert (count("judge_calls"), count("judge_cost_usd")) == (3, 150)
     assert (count("judge_tokens", kind="input"), count("judge_tokens", kind="output")) == (3000, 150)
     assert count("judge_failures", kind="judge_reply") == 1
+
+
+def test_a_call_that_is_cancelled_before_it_begins_ends_too() -> None:
+    done: list[object] = []
+    with chat_server(GOOD) as server, judge(server.url) as client:
+        assert ask(client) == SAID
+        for _ in range(50):
+            client.submit(STATEMENTS, Asker("e", TraceCalls("shop")), done.append)
+        client.close()
+    assert len(done) == 50
+
+
+def test_certificates_that_cannot_be_read_are_an_error_of_settings(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ConfigError, match=r"judge\.endpoints\.local\.ca_file: .*cannot be used: FileNotFoundError"),
+        judge("https://judge/v1", ca_file=tmp_path / "none.pem"),
+    ):
+        raise AssertionError("never made")
+
+
+def test_a_bug_is_a_failure_that_names_its_kind_only(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*given: object) -> object:
+        raise KeyError("It opens at nine")
+
+    monkeypatch.setattr("ragtide.stream.judge.client.read_reply", broken)
+    with chat_server(GOOD) as server, judge(server.url) as client:
+        assert ask(client) == Failed("judge_crashed", "KeyError")
+    assert "a judge call crashed: KeyError at " in caplog.text
+    assert "opens" not in caplog.text
