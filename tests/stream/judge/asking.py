@@ -45,3 +45,11 @@ def ask_all(client: JudgeClient, calls: Sequence[JudgeCall], asker: Asker | None
 def ask(client: JudgeClient, call: JudgeCall = STATEMENTS, asker: Asker | None = None) -> JudgeReply | Failed:
     [result] = ask_all(client, [call], asker)
     return result
+
+
+def kind(result: object) -> str:
+    """The kind of a failure whose detail holds no secret and no text."""
+    assert isinstance(result, Failed), result
+    assert KEY not in result.detail
+    assert "user" not in result.detail
+    return result.kind
