@@ -144,11 +144,15 @@ def commands() -> str:
 def evaluators() -> str:
     """Every evaluator with its metrics and parameters."""
     parts = ["# Evaluators\n"]
-    for info in describe(registry.load(), EvaluatorSettings(), None):
+    every = registry.load()
+    for info in describe(every, EvaluatorSettings(), None):
         parts.append(f"## {info.id}\n\n{info.description}\n")
         needed = ", ".join(info.inputs) or "none"
         kind = f"Domain {info.domain}, method {info.method}, lane {info.lane}."
         parts.append(f"{kind} Inputs: {needed}; {describe_budget(info.budget)}.\n")
+        if (judge := every[info.id].judge) is not None:
+            prompts = ", ".join(f"`{name}`" for name in judge.prompts)
+            parts.append(f"Off until there is a [judge](../judge.md). Prompts: {prompts}.\n")
         if info.off_until_set:
             parts.append(f"Off by default. To use it, set `{setting_names(info.id, info.off_until_set)}`.\n")
         rows = [

@@ -16,6 +16,7 @@ from ragtide.evaluators.plan import (
     encoder_of,
     is_configured,
     is_on,
+    judge_revisions,
     models_of,
     parameters,
     tasks_of,
@@ -139,7 +140,7 @@ def unavailable(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) 
 def _reason(evaluator: Evaluator, params: BaseModel, settings: EvaluatorSettings, no_encoder: str | None) -> str | None:
     """Return why the evaluator cannot run, or None if it can."""
     absent = (models.what_is_missing(ref, settings) for ref in models_of(evaluator, params))
-    return why_unavailable(evaluator, no_encoder) or next(filter(None, absent), None)
+    return why_unavailable(evaluator, no_encoder, settings.judge) or next(filter(None, absent), None)
 
 
 def setting_names(evaluator: str, params: Iterable[str]) -> str:
@@ -168,6 +169,7 @@ def _describe(
     refs = models_of(evaluator, params)
     reason = _reason(evaluator, params, settings, no_encoder)
     revisions = [models.revision_of(ref, settings) for ref in refs] if reason is None else []
+    revisions += judge_revisions(evaluator, settings.judge) if reason is None else []
     is_known = reason is None or not (refs or evaluator.needs)
     return EvaluatorInfo(
         id=evaluator.id,

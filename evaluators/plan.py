@@ -13,6 +13,8 @@ from ragtide.evaluators.encoder import Encoder, Encoders, what_is_missing
 from ragtide.evaluators.encoder.model import model_of
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.fingerprint import fingerprint
+from ragtide.evaluators.judge.prompt_files import check_prompts, judge_revision
+from ragtide.evaluators.judge.settings import NO_ENDPOINT, JudgeSettings
 from ragtide.evaluators.models import Models
 from ragtide.evaluators.settings import EvaluatorSettings
 from ragtide.evaluators.spec import SHARED, Evaluator, Lane, ModelRef, Need
@@ -60,6 +62,7 @@ def prepare(
     cannot run. Evaluators that are on by default but cannot run are listed as unavailable.
     """
     check_names(registry, settings)
+    check_prompts(settings.judge)
     prepared: list[PreparedEvaluator] = []
     unavailable: dict[str, str] = {}
     for evaluator in registry.values():
@@ -69,9 +72,9 @@ def prepare(
         refs, name = models_of(evaluator, params), encoder_of(evaluator, params, settings)
         own = encoder if name == SHARED else encoders.loaded.get(name or "")
         no_encoder = None if name is None or own else _absence(name, encoders, settings)
-        reason = why_unavailable(evaluator, no_encoder) or _first_missing(refs, models)
+        reason = why_unavailable(evaluator, no_encoder, settings.judge) or _first_missing(refs, models)
         if reason is None:
-            revisions = [models.loaded[ref].revision for ref in refs]
+            revisions = [*(models.loaded[ref].revision for ref in refs), *judge_revisions(evaluator, settings.judge)]
             version_hash = fingerprint(evaluator, params, own.revision if own else None, revisions)
             prepared.append(
                 PreparedEvaluator(evaluator, params, version_hash, tasks_of(evaluator, settings), name or SHARED)
@@ -142,15 +145,20 @@ def _first_missing(refs: Iterable[ModelRef], models: Models) -> str | None:
     return next((models.missing.get(ref, f"the model {ref.name} was not loaded") for ref in absent), None)
 
 
-def why_unavailable(evaluator: Evaluator, no_encoder: str | None) -> str | None:
+def judge_revisions(evaluator: Evaluator, judge: JudgeSettings) -> list[str]:
+    """Return the revision of the judge and the prompts of an evaluator that asks one."""
+    return [judge_revision(evaluator.id, evaluator.judge.prompts, judge)] if evaluator.judge else []
+
+
+def why_unavailable(evaluator: Evaluator, no_encoder: str | None, judge: JudgeSettings) -> str | None:
     """Return why the evaluator cannot run, apart from its models, and what to install. None if it can.
 
     `no_encoder` is the reason that its encoder is missing, or None.
     """
     if missing := missing_extra(evaluator):
         return missing
-    if Need.JUDGE in evaluator.needs:
-        return "this version of ragtide has no judge resource"
+    if Need.JUDGE in evaluator.needs and not judge.endpoints:
+        return NO_ENDPOINT
     return no_encoder
 
 
@@ -169,7 +177,9 @@ def is_on(evaluator: Evaluator, settings: EvaluatorSettings) -> bool:
 
 
 def is_configured(evaluator: Evaluator, settings: EvaluatorSettings) -> bool:
-    """Whether settings give one of the parameters without which it is off by default."""
+    """Whether settings give what it is off by default without: one of some parameters, an endpoint for a judge."""
+    if Need.JUDGE in evaluator.needs and not settings.judge.endpoints:
+        return False
     given = settings.params.get(evaluator.id, {})
     return not evaluator.off_until_set or any(name in given for name in evaluator.off_until_set)
 
@@ -196,6 +206,7 @@ def check_settings(registry: Mapping[str, Evaluator], settings: EvaluatorSetting
     check_names(registry, settings)
     for id in settings.params:
         parameters(registry[id], settings)
+    check_prompts(settings.judge)
 
 
 def check_names(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) -> None:
@@ -205,6 +216,7 @@ def check_names(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) 
         "disabled": settings.disabled,
         "params": settings.params,
         "tasks": settings.tasks,
+        "judge.endpoint_by_evaluator": settings.judge.endpoint_by_evaluator,
     }
     for place, names in places.items():
         for name in names:

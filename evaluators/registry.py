@@ -52,6 +52,8 @@ def spec_faults(evaluator: Evaluator) -> list[str]:
         faults.append("method embedding needs Need.EMBEDDING")
     if evaluator.embeds and Need.EMBEDDING not in evaluator.needs:
         faults.append("embeds needs Need.EMBEDDING")
+    if (evaluator.judge is not None) != (Need.JUDGE in evaluator.needs):
+        faults.append("an evaluator has judge and needs Need.JUDGE, or neither")
     if evaluator.models is None and (evaluator.asks or evaluator.needs & _OF_MODELS):
         faults.append("an evaluator with asks, or that needs a model, must declare models")
     keys = [metric.key for metric in evaluator.metrics]

@@ -10,7 +10,10 @@ import numpy as np
 
 from ragtide.evaluators.encoder import Encoder
 from ragtide.evaluators.errors import Unavailable
+from ragtide.evaluators.judge.calls import Asker, Conversation, Judge, TraceCalls
+from ragtide.evaluators.judge.driver import Driver, Held, Replies
 from ragtide.evaluators.models import Model
+from ragtide.evaluators.outcome import Failed, NotApplicable
 from ragtide.evaluators.runtime.memory_chunks import size_of_row
 from ragtide.evaluators.runtime.vector_cache import VectorCache
 from ragtide.evaluators.settings import CACHE_BYTES, PORTION_BYTES
@@ -31,14 +34,21 @@ class Resources:
         answers_bytes: int = CACHE_BYTES,
         portion_bytes: int = PORTION_BYTES,
         encoders: Mapping[str, Encoder] | None = None,
+        judge: Judge | None = None,
     ) -> None:
         self.encoder = encoder
         self.encoders = encoders or {}  # the others, by name
         self.models = models or {}
+        self.judge = judge
         self.cache = VectorCache(cache_bytes)
         self.answers = VectorCache(answers_bytes)
         self.portion_bytes = portion_bytes
         self.largest_portion_bytes = 0  # so far
+
+    def close(self) -> None:
+        """Close the judge. Nothing else is open."""
+        if self.judge is not None:
+            self.judge.close()
 
     def record_size(self, size_bytes: int) -> None:
         """Record the size of a portion, for the maximum so far."""
@@ -78,6 +88,8 @@ class Batch:
         self._resources = resources
         self._results: defaultdict[Callable[[str], Any], dict[str, Any]] = defaultdict(dict)
         self._encoder = SHARED
+        self._replies: Replies = {}
+        self._asker = Asker("", TraceCalls(""))
         self._vectors: dict[str, _Rows[str]] = {}
         self._answers: dict[ModelRef, _Rows[Ask]] = {}
         self._vectors_bytes = self._answers_bytes = 0
@@ -125,11 +137,32 @@ class Batch:
         self._answers_bytes += size_bytes
         self._resources.record_size(self._vectors_bytes + self._answers_bytes)
 
+    def used_by(self, evaluator: str, encoder: str) -> "Batch":
+        """Return a view of the same batch for an evaluator, that embeds with this encoder."""
+        view = self.embedding_by(encoder)
+        view._asker = Asker(evaluator, TraceCalls(""))
+        return view
+
     def embedding_by(self, encoder: str) -> "Batch":
         """Return a view of the same batch that embeds with this encoder."""
         view = copy(self)
         view._encoder = encoder
         return view
+
+    def hold(self, conversations: Sequence[Held]) -> None:
+        """Hold conversations with the judge at the same time. Their replies are kept for `judge`."""
+        if self._resources.judge is None:
+            raise Unavailable("no judge endpoint is set; an evaluator with `judge` must need Need.JUDGE")
+        Driver(self._resources.judge, self._replies).hold(conversations)
+
+    def judge(self, conversation: Conversation[Made]) -> Made | Failed | NotApplicable:
+        """See `Shared.judge`. Calls that were held before are not sent again."""
+        held = Held(conversation, self._asker)
+        self.hold([held])
+        if held.error is not None:
+            raise held.error
+        found: Made | Failed | NotApplicable = held.result
+        return found
 
     def prefetch(self, texts: Iterable[str]) -> None:
         """Load the vectors of all texts, with at most one encoder call."""

@@ -14,6 +14,8 @@ import msgspec
 
 from ragtide.evaluators.contract import validate_outcome
 from ragtide.evaluators.errors import ends_process
+from ragtide.evaluators.judge.calls import Asker, TraceCalls
+from ragtide.evaluators.judge.driver import Held
 from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome
 from ragtide.evaluators.plan import PreparedEvaluator
 from ragtide.evaluators.resources import Batch
@@ -40,6 +42,7 @@ def run_all(
         sizes = [_max_characters(trace) for trace in traces]
     runs = [_Run(prepared, traces, sizes, shared) for prepared in plan]
     every = range(len(traces))
+    _hold_conversations(runs, traces, shared)
     texts = _by_trace(every, (request for run in runs for request in run.embeds(every)))
     for vector_chunk in memory_chunks(texts, shared.most_bytes):
         shared.make_room_for_vectors(vector_chunk.size_bytes)
@@ -53,6 +56,14 @@ def run_all(
             for run in runs:
                 run.score(answer_chunk.traces)
     return [run.outcomes() for run in runs]
+
+
+def _hold_conversations(runs: Sequence["_Run"], traces: Sequence[Trace], shared: Batch) -> None:
+    """Hold all conversations with the judge at the same time. `Batch.judge` finds their replies."""
+    calls_of = [TraceCalls(trace.app) for trace in traces] if any(run.converses for run in runs) else []
+    held = [one for at, calls in enumerate(calls_of) for run in runs for one in run.conversations(at, calls)]
+    if held:
+        shared.hold(held)
 
 
 def _by_trace(traces: range, requests: Iterable[tuple[int, Mapping[Request, int]]]) -> list[dict[Request, int]]:
@@ -78,7 +89,7 @@ class _Run:
         self, prepared: PreparedEvaluator, traces: Sequence[Trace], sizes: Sequence[int], shared: Batch
     ) -> None:
         self.prepared = prepared
-        self._shared = shared = shared.embedding_by(prepared.encoder)
+        self._shared = shared = shared.used_by(prepared.evaluator.id, prepared.encoder)
         self._id = prepared.evaluator.id
         self._batch_failure: Failed | None = None
         self.results: list[Outcome | None] = [None] * len(traces)
@@ -100,6 +111,18 @@ class _Run:
                 if ends_process(error):
                     raise
                 self.results[i] = self._crash_failure(error)
+
+    @property
+    def converses(self) -> bool:
+        """Whether a row is still to score by a conversation with the judge."""
+        return self.prepared.evaluator.judge is not None and bool(self.rows)
+
+    def conversations(self, trace: int, calls: TraceCalls) -> Iterator[Held]:
+        """Yield the conversation about a trace, if there is one. An error in it recurs when the row is scored."""
+        use = self.prepared.evaluator.judge
+        if use is not None and trace in self.rows:
+            conversation = use.converse(self.rows[trace], self._shared, self.prepared.params)
+            yield Held(conversation, Asker(self._id, calls))
 
     def embeds(self, traces: range) -> Iterator[tuple[int, dict[tuple[str, str], int]]]:
         """Yield the texts that its rows will embed, by trace, each with its encoder and its size.

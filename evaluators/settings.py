@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from ragtide.evaluators.judge.settings import JudgeSettings
+
 AUTO_MODEL = "auto"
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
 CACHE_BYTES = 128 * 1024 * 1024
@@ -120,3 +122,4 @@ class EvaluatorSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fa
         description="Settings of other models, by the name that evaluator parameters use. `ragtide models list` shows "
         "them.",
     )
+    judge: JudgeSettings = Field(default=JudgeSettings(), description="Judges: language models behind an endpoint.")

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from pydantic import BaseModel
 
 from ragtide.evaluators.declaration import check_function, check_metrics, check_params, required_fields
-from ragtide.evaluators.outcome import NotApplicable, Outcome
+from ragtide.evaluators.judge.calls import Conversation, JudgeUse
+from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome
 from ragtide.evaluators.parts import Combine
 from ragtide.evaluators.standards import standards_of
 from ragtide.evaluators.trace import Trace
@@ -152,6 +153,10 @@ class Shared(Protocol):
         """
         ...
 
+    def judge(self, conversation: Conversation[Made]) -> Made | Failed | NotApplicable:
+        """Return what the conversation with the judge found, or a call that failed, or that it is too long."""
+        ...
+
     def once(self, make: Callable[[str], Made], text: str) -> Made:
         """Return `make(text)`, computed once per micro-batch.
 
@@ -193,6 +198,7 @@ class Evaluator:
     encoder: EncoderOf[Any] | None
     models: Models[Any] | None
     asks: Asks[Any, Any] | None
+    judge: JudgeUse | None
     needs: frozenset[Need]
     tasks: tuple[str, ...]  # empty: every task
     standards: tuple[str, ...]
@@ -254,6 +260,7 @@ def evaluator(
     encoder: EncoderOf[Params] | None = ...,
     models: Models[Params] | None = ...,
     asks: Asks[Row, Params] | None = ...,
+    judge: JudgeUse | None = ...,
     tasks: Iterable[str] = ...,
     standards: Iterable[str] = ...,
     budget: Budget | None = ...,
@@ -280,6 +287,7 @@ def evaluator(
     encoder: EncoderOf[Params] | None = ...,
     models: Models[Params] | None = ...,
     asks: Asks[Row, Params] | None = ...,
+    judge: JudgeUse | None = ...,
     tasks: Iterable[str] = ...,
     standards: Iterable[str] = ...,
     budget: Budget | None = ...,
@@ -305,6 +313,7 @@ def evaluator(
     encoder: EncoderOf[Params] | None = None,
     models: Models[Params] | None = None,
     asks: Asks[Row, Params] | None = None,
+    judge: JudgeUse | None = None,
     tasks: Iterable[str] = (),
     standards: Iterable[str] = (),
     budget: Budget | None = None,
@@ -322,11 +331,12 @@ def evaluator(
     that a trace may lack and whose type here does not admit None is required: a trace without it is
     NotApplicable("missing_<field>"). `embeds` yields the texts of one row that the function will embed, so that one
     encoder call serves every evaluator of a micro-batch; `asks` does the same for `models`, after all texts are
-    embedded. `encoder` returns the encoder for these parameters: `SHARED` (the default), a model of its own as
-    `evaluators.encoder.model` takes it, or None to embed nothing. `lane` overrides the lane of the method. `combine`
-    belongs to method `window`, see `ragtide.evaluators.parts`. An evaluator with an `extra` is unavailable if the
-    modules of the extra are not installed; it imports them only when it scores. `off_until_set` names parameters whose
-    defaults suit no application: until settings give one of them, the evaluator runs only where `enabled` names it.
+    embedded, and `judge` for conversations with the judge, before. `encoder` returns the encoder for these parameters:
+    `SHARED` (the default), a model of its own as `evaluators.encoder.model` takes it, or None to embed nothing. `lane`
+    overrides the lane of the method. `combine` belongs to method `window`, see `ragtide.evaluators.parts`. An evaluator
+    with an `extra` is unavailable if the modules of the extra are not installed; it imports them only when it scores.
+    `off_until_set` names parameters whose defaults suit no application: until settings give one of them, the evaluator
+    runs only where `enabled` names it.
     """
     required = required_fields(id, inputs)
     check_params(id, params)
@@ -350,6 +360,7 @@ def evaluator(
             encoder=encoder,
             models=models,
             asks=asks,
+            judge=judge,
             needs=frozenset(needs),
             tasks=tuple(tasks),
             standards=tuple(standards)

@@ -9,12 +9,13 @@ from ragtide.evaluators import registry
 from ragtide.evaluators.encoder import load_encoder, load_encoders
 from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
 from ragtide.evaluators.errors import ConfigError, Unavailable
+from ragtide.evaluators.judge.calls import Judge
 from ragtide.evaluators.models import load_models
 from ragtide.evaluators.plan import Plan, prepare, wanted_encoders, wanted_models
 from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.runtime.card_memory import limit_cards
 from ragtide.evaluators.runtime.cards import take_card
-from ragtide.evaluators.spec import SHARED, Evaluator, Lane
+from ragtide.evaluators.spec import SHARED, Evaluator, Lane, Need
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
 from ragtide.stream.ingest.timeliness import EventBounds
@@ -100,6 +101,7 @@ def assemble(
         settings.evaluators.answers_cache_bytes,
         settings.evaluators.portion_bytes,
         encoders.loaded,
+        _judge(plan, settings),
     )
     topics = None
     if encoder is not None and database is not None and settings.topics.enabled:
@@ -118,3 +120,12 @@ def assemble(
         clock=clock,
     )
     return PipelineSetup(pipeline, plan, resources, topics)
+
+
+def _judge(plan: Plan, settings: Settings) -> Judge | None:
+    """Return the client of judges if an evaluator asks one. It connects with the first call."""
+    if not any(Need.JUDGE in prepared.evaluator.needs for prepared in plan.prepared):
+        return None
+    from ragtide.stream.judge import JudgeClient  # aiohttp takes a tenth of a second
+
+    return JudgeClient(settings.evaluators.judge)

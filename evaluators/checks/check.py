@@ -16,6 +16,7 @@ from ragtide.evaluators.checks.windows import window_faults
 from ragtide.evaluators.encoder import Encoder
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.fingerprint import fingerprint
+from ragtide.evaluators.judge.hashing import HashingJudge
 from ragtide.evaluators.models import Model
 from ragtide.evaluators.models.hashing import HashingModel
 from ragtide.evaluators.outcome import Failed, Outcome, Scored
@@ -39,9 +40,9 @@ def check_evaluator(
     """Raise `AssertionError` with every way in which the evaluator breaks its contract.
 
     It runs over `traces`, of which it must score at least one, and over ordinary and hostile traces: in one batch, one
-    by one, in reverse and twice. Encoder and models are fakes unless given. If there are no faults, it is timed on
-    traces full of all kinds of values, up to the largest that its budget admits. The cause of the `AssertionError` is
-    the first error that the evaluator raised.
+    by one, in reverse and twice. The judge is a fake; encoder and models are unless given. If there are no faults, it
+    is timed on traces full of all kinds of values, up to the largest that its budget admits. The cause of the
+    `AssertionError` is the first error that the evaluator raised.
     """
     params = params or evaluator.params()
     crashes = Crashes(evaluator)
@@ -154,7 +155,8 @@ class _Check:
         return faults
 
     def _run(self, traces: Sequence[Trace]) -> list[Outcome | None]:
-        [outcomes] = run_all([self._prepared], traces, Resources(self._encoder, models=self._models).batch())
+        resources = Resources(self._encoder, models=self._models, judge=HashingJudge())
+        [outcomes] = run_all([self._prepared], traces, resources.batch())
         return outcomes
 
 

@@ -17,6 +17,7 @@ from ragtide.evaluators.checks.check import same
 from ragtide.evaluators.encoder import Encoder
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.judge.hashing import HashingJudge
 from ragtide.evaluators.models.hashing import HashingModel
 from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome, Scored
 from ragtide.evaluators.plan import PreparedEvaluator, models_of
@@ -87,7 +88,7 @@ def check_golden(
 def _outcomes(evaluator: Evaluator, traces: list[Trace], params: BaseModel, encoder: Encoder) -> list[Outcome | None]:
     models = {ref: HashingModel(ref) for ref in models_of(evaluator, params)}
     prepared = PreparedEvaluator(evaluator, params, fingerprint="", tasks=())
-    [outcomes] = run_all([prepared], traces, Resources(encoder, models=models).batch())
+    [outcomes] = run_all([prepared], traces, Resources(encoder, models=models, judge=HashingJudge()).batch())
     return outcomes
 
 

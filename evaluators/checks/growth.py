@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from ragtide.evaluators.checks.dense_traces import dense_traces
+from ragtide.evaluators.judge.hashing import HashingJudge
 from ragtide.evaluators.outcome import NotApplicable
 from ragtide.evaluators.plan import PreparedEvaluator, models_of
 from ragtide.evaluators.resources import Resources
@@ -66,7 +67,7 @@ def growth_faults(evaluator: Evaluator, params: BaseModel) -> list[str]:
     models = {ref: ConstantModel(ref) for ref in models_of(evaluator, params)}
 
     def units(trace: Trace) -> float:
-        shared = Resources(ConstantEncoder(), models=models).batch()
+        shared = Resources(ConstantEncoder(), models=models, judge=HashingJudge()).batch()
         start = time.process_time()
         run_all([prepared], [trace], shared)
         return (time.process_time() - start) / _unit_s()

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 
 from ragtide.evaluators import registry
 from ragtide.evaluators.errors import ConfigError
@@ -78,7 +79,7 @@ def evaluate_source(
     collector = Collector(made.plan.prepared)
     rejected: list[Rejected] = []
     adjustments = Adjustments()
-    with progress_bar(f"evaluating {source.name}", source.total, progress) as report:
+    with closing(made.resources), progress_bar(f"evaluating {source.name}", source.total, progress) as report:
         for items in _slices(source, settings):
             found = [item.record for item in items]
             result = made.pipeline.process([one for one in found if isinstance(one, StoredRecord)])

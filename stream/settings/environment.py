@@ -66,9 +66,9 @@ def nearest(name: str, valid: Iterable[str], shared: str = "", listed_by: str = 
     return f"valid: {', '.join(shared + each for each in sorted(names))}"
 
 
-def closest(name: str, valid: Iterable[str]) -> str:
+def closest(name: str, valid: Iterable[str], cutoff: float = 0.6) -> str:
     """The name of `valid` that was probably meant; empty: none is similar."""
-    return next(iter(difflib.get_close_matches(name, valid, n=1, cutoff=0.6)), "")
+    return next(iter(difflib.get_close_matches(name, valid, n=1, cutoff=cutoff)), "")
 
 
 def from_environment(model: type[BaseModel], environ: Mapping[str, str]) -> list[VariableSetting]:

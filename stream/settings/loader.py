@@ -239,7 +239,8 @@ def _explain(error: ValidationError, origins: Origins, file: Path | None) -> lis
 def _suggestion(loc: tuple[str | int, ...], value: object) -> str:
     """Suggest a name. The value matters only as a table or not; it may be a secret."""
     *above, last = loc
-    if above == ["evaluators"] and isinstance(value, dict) and not closest(str(last), EvaluatorSettings.model_fields):
+    sections = EvaluatorSettings.model_fields
+    if above == ["evaluators"] and isinstance(value, dict) and not closest(str(last), sections, cutoff=0.7):
         return f"parameters of an evaluator {last} stand in [evaluators.params.{last}]"
     elsewhere = [".".join(path) for path, _ in leaves(Settings) if path[-1] == last]
     if elsewhere:

@@ -9,6 +9,7 @@ from ragtide.stream.telemetry import repeats
 
 _FAST = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 _SLOW = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+_JUDGE = ("endpoint", "evaluator", "app")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,38 @@ class Telemetry:
             "Growing `failed`: the log and table scores have the reasons.",
             "evaluator",
             "status",
+        )
+        self.judge_calls = self._counter(
+            "judge_calls",
+            "Replies of judges that were paid for, repairs included.",
+            "More than expected: lower sampling.lanes.judge, or disable evaluators.",
+            *_JUDGE,
+        )
+        self.judge_failures = self._counter(
+            "judge_failures",
+            "Calls of judges without a reply, by kind.",
+            "docs/judge.md says what each kind means and what to do.",
+            *_JUDGE,
+            "kind",
+        )
+        self.judge_cached_replies = self._counter(
+            "judge_cached_replies",
+            "Replies of judges from the cache on disk. They cost nothing.",
+            "0 though traces are evaluated again: set evaluators.judge.cache.path.",
+            *_JUDGE,
+        )
+        self.judge_tokens = self._counter(
+            "judge_tokens",
+            "Tokens of judge calls: input, input from the endpoint's cache (cached, part of input), output.",
+            "Growing faster than the calls: answers or contexts have become longer.",
+            *_JUDGE,
+            "kind",
+        )
+        self.judge_cost_usd = self._counter(
+            "judge_cost_usd",
+            "Cost of judge calls in US dollars, by the prices in the settings.",
+            "More than expected: lower sampling.lanes.judge. 0: set the prices of the endpoint.",
+            *_JUDGE,
         )
         self.without_vector = self._counter(
             "questions_without_vector",

@@ -16,6 +16,7 @@ from ragtide.evaluators.spec import Lane
 from ragtide.sinks.bisect import write_or_reject
 from ragtide.sinks.protocol import Sink
 from ragtide.sinks.rows import Block
+from ragtide.stream.judge import JudgeClient, Usage, UsageKey
 from ragtide.stream.kafka.app import build_app
 from ragtide.stream.kafka.beginning import begin_at_latest
 from ragtide.stream.kafka.broker_check import check_topics, unreachable_message
@@ -62,6 +63,8 @@ async def run_lane(
     parts = LaneRuntime(settings, lane, pipeline, sink, port)
     if resources is not None:
         show(parts.telemetry, lane, resources, settings.evaluators)
+        if isinstance(resources.judge, JudgeClient):
+            resources.judge.report_to(partial(count_judge, parts.telemetry))
     if topics is not None:
         topics.count_failures(parts.telemetry.topic_model_failures.labels(lane))
     async with parts.started() as tasks:
@@ -260,3 +263,15 @@ def _reason_to_stop(ended: set[Task]) -> BaseException:
     found = [error for error in errors if error is not None]
     found.sort(key=lambda error: not isinstance(error, Exception))
     return found[0] if found else RuntimeError(f"ended unexpectedly: {', '.join(task.get_name() for task in ended)}")
+
+
+def count_judge(telemetry: Telemetry, key: UsageKey, used: Usage) -> None:
+    """Count what a call of a judge used."""
+    telemetry.judge_calls.labels(*key).inc(used.calls)
+    telemetry.judge_cached_replies.labels(*key).inc(used.from_cache)
+    telemetry.judge_cost_usd.labels(*key).inc(used.cost_usd)
+    tokens = {"input": used.input_tokens, "cached": used.cached_tokens, "output": used.output_tokens}
+    for kind, number in tokens.items():
+        telemetry.judge_tokens.labels(*key, kind).inc(number)
+    for kind, number in used.failures.items():
+        telemetry.judge_failures.labels(*key, kind).inc(number)

@@ -39,8 +39,10 @@ def test_lower_is_better_where_the_metric_says_so(own: Shown) -> None:
 def test_models_at_a_glance(shown: Shown) -> None:
     first, second = rows(shown, "table Models at a glance")
     assert (first["model"], first["traces"], second["model"], second["traces"]) == ("m1", 120, "m2", 110)
-    # both metrics of fairness are bad above 0.75, where m1 has 0.25 and 0.75, and m2 has 1.0
-    assert (first["fairness"], second["fairness"]) == (1.0, 0.0)
+    # Of fairness m1 has 0.25 and 0.75, m2 has 1.0. Bad are: above 0.75 (2 metrics), below 0.5 (2 that pass), above 0.25
+    # (2 of opinions), below 0.99 (safe).
+    assert first["fairness"] == pytest.approx((2 * 1.0 + 2 * 0.5 + 2 * 0.5 + 0.0) / 7)
+    assert second["fairness"] == pytest.approx((2 * 0.0 + 2 * 1.0 + 2 * 0.0 + 1.0) / 7)
     assert first["privacy"] == pytest.approx(0.5)  # passes of 0.25 are bad
     assert (first["errors"], first["cost per trace"]) == (0.5, 0.5)
     assert first["latency p95"] == pytest.approx(0.75, rel=0.0051)

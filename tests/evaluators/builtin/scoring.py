@@ -7,6 +7,9 @@ from typing import Any
 
 from ragtide.evaluators.encoder import Encoder
 from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.judge.calls import Judge
+from ragtide.evaluators.judge.hashing import HashingJudge
+from ragtide.evaluators.judge.settings import JudgeEndpoint, JudgeSettings
 from ragtide.evaluators.models import Model, Models
 from ragtide.evaluators.models.hashing import HashingModel
 from ragtide.evaluators.outcome import Outcome, Scored
@@ -38,13 +41,16 @@ def outcomes(
     params: Mapping[str, Any] | None = None,
     encoder: Encoder | None = None,
     model: Callable[[ModelRef], Model] = HashingModel,
+    judge: Judge | None = None,
 ) -> list[Outcome]:
-    """What the evaluator says of each trace, all in one micro-batch; encoder and models are fake ones unless given."""
+    """What the evaluator says of each trace, all in one micro-batch; encoder, models, judge are fakes unless given."""
     encoder = encoder or HashingEncoder()
-    settings = EvaluatorSettings(enabled=(id,), params={id: dict(params or {})}, tasks={id: ("*",)})
+    judges = JudgeSettings(endpoints={"fake": JudgeEndpoint(url="http://judge", model="fake")})
+    settings = EvaluatorSettings(enabled=(id,), params={id: dict(params or {})}, tasks={id: ("*",)}, judge=judges)
     models = Models({ref: model(ref) for ref in wanted_models(_registry(), settings, None)})
     plan = prepare(_registry(), settings, None, encoder, models)
-    [given] = run_all(plan.prepared, traces, Resources(encoder, models=models.loaded).batch())
+    resources = Resources(encoder, models=models.loaded, judge=judge or HashingJudge())
+    [given] = run_all(plan.prepared, traces, resources.batch())
     return [outcome for outcome in given if outcome is not None]
 
 

@@ -4,9 +4,10 @@ import pytest
 
 from ragtide.evaluators.registry import load
 from tests.evaluators.builtin.catalogue import FAST, Line
+from tests.evaluators.builtin.catalogue_of_judges import JUDGE
 from tests.evaluators.builtin.catalogue_of_models import MODEL
 
-CATALOGUE = FAST | MODEL
+CATALOGUE = FAST | MODEL | JUDGE
 
 
 def test_every_evaluator_of_the_catalogue_is_there() -> None:
@@ -49,7 +50,7 @@ def test_standards_follow_domain_and_inputs() -> None:
 @pytest.mark.parametrize("id", CATALOGUE)
 def test_lanes_follow_the_method(id: str) -> None:
     evaluator = load()[id]
-    assert evaluator.lane == ("model" if id in MODEL else "fast")
+    assert evaluator.lane == ("model" if id in MODEL else "judge" if id in JUDGE else "fast")
 
 
 def test_summaries_are_all_that_some_evaluators_look_at() -> None:

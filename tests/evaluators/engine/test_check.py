@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from ragtide.evaluators.checks import check_evaluator, same
 from ragtide.evaluators.encoder import load_encoder
 from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.judge.hashing import HashingJudge
 from ragtide.evaluators.models.hashing import HashingModel
 from ragtide.evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
 from ragtide.evaluators.plan import PreparedEvaluator, models_of
@@ -35,7 +36,7 @@ EVERY: dict[str, Evaluator] = {**load(), "brevity": brevity, "nearness": nearnes
 @cache
 def resources() -> Resources:
     refs = {ref for one in EVERY.values() for ref in models_of(one, one.params())}
-    return Resources(HashingEncoder(), models={ref: HashingModel(ref) for ref in refs})
+    return Resources(HashingEncoder(), models={ref: HashingModel(ref) for ref in refs}, judge=HashingJudge())
 
 
 @pytest.mark.parametrize("id", sorted(EVERY))

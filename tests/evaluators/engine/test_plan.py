@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +14,16 @@ from ragtide.evaluators.encoder import Encoders
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.fingerprint import fingerprint
-from ragtide.evaluators.plan import prepare, wanted_encoders
+from ragtide.evaluators.judge.calls import Conversation, JudgeUse
+from ragtide.evaluators.judge.settings import NO_ENDPOINT
+from ragtide.evaluators.outcome import NotApplicable, Outcome
+from ragtide.evaluators.plan import Plan, prepare, wanted_encoders
 from ragtide.evaluators.settings import EncoderSettings, EvaluatorSettings
 from ragtide.evaluators.spec import Evaluator, Extra, Lane, Need
 from tests.evaluators.engine.examples import Limit, brevity, nearness, trace
 
 REGISTRY: dict[str, Evaluator] = {"brevity": brevity, "nearness": nearness}
+ENDPOINT = {"url": "http://judge/v1", "model": "m"}
 NO_PACKAGE = EncoderSettings(backend="onnx")
 
 
@@ -86,11 +91,69 @@ def test_a_missing_resource_of_another_lane_is_no_error() -> None:
     assert plan.unavailable == {}
 
 
-def test_a_resource_that_does_not_exist_yet_is_told() -> None:
-    judged = replace(brevity, id="judged", method="judge", needs=frozenset({Need.JUDGE}))
-    plan = prepare({"judged": judged}, EvaluatorSettings(), "judge", HashingEncoder())
-    assert plan.prepared == ()
-    assert "judge" in plan.unavailable["judged"]
+def test_a_judge_evaluator_is_off_until_there_is_an_endpoint_and_its_fingerprint_names_model_and_prompts(
+    tmp_path: Path,
+) -> None:
+    def converse(row: object, shared: object, params: object) -> Conversation[Outcome]:
+        yield []
+        return NotApplicable("never")
+
+    needs = frozenset({Need.JUDGE})
+    judged = replace(brevity, id="judged", method="judge", needs=needs, judge=JudgeUse(("statements",), converse))
+
+    def mark(**judge: Any) -> str:
+        settings = EvaluatorSettings.model_validate({"judge": judge})
+        [prepared] = prepare({"judged": judged}, settings, "judge", None).prepared
+        [info] = describe({"judged": judged}, settings)
+        assert info.fingerprint == prepared.fingerprint
+        return prepared.fingerprint
+
+    assert prepare({"judged": judged}, EvaluatorSettings(), "judge", None) == Plan((), {})
+    [info] = describe({"judged": judged}, EvaluatorSettings())
+    assert (info.available, info.enabled, info.reason) == (False, False, NO_ENDPOINT)
+    with pytest.raises(ConfigError, match="enabled names 'judged', which cannot run: no judge endpoint is set"):
+        prepare({"judged": judged}, EvaluatorSettings(enabled=("judged",)), "judge", None)
+    one, other = ({"url": "http://a/v1", "model": name} for name in ("m", "n"))
+    base = mark(endpoints={"a": one})
+    assert base == mark(endpoints={"b": one | {"url": "http://b/v1", "timeout_s": 1}}), "where it runs does not matter"
+    assert base != mark(endpoints={"a": other})
+    assert base != mark(endpoints={"a": one | {"revision": "2"}})
+    assert base != mark(endpoints={"a": one, "b": other}, endpoint="a", endpoint_by_evaluator={"judged": "b"})
+    prompt = tmp_path / "mine.md"
+    prompt.write_text("List the statements.")
+    mine = mark(endpoints={"a": one}, prompts={"statements": str(prompt)})
+    prompt.write_text("List all statements.")
+    assert len({base, mine, mark(endpoints={"a": one}, prompts={"statements": str(prompt)})}) == 3
+
+
+@pytest.mark.parametrize(
+    ("judge", "says"),
+    [
+        ({"endpoints": {"a": ENDPOINT, "b": ENDPOINT}}, r"set endpoint to the endpoint .*\(valid: a, b\)"),
+        ({"endpoints": {"a": ENDPOINT}, "endpoint": "c"}, r"endpoint: there is no endpoint 'c' \(valid: a\)"),
+        ({"endpoints": {"a": ENDPOINT | {"url": "ftp://a"}}}, "must be an http:// or https:// URL"),
+        ({"endpoints": {"a": ENDPOINT | {"url": "http://me:secret@a"}}}, "must not contain a name or password"),
+    ],
+)
+def test_bad_settings_of_judges_are_refused(judge: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValidationError, match=says):
+        EvaluatorSettings.model_validate({"judge": judge})
+
+
+@pytest.mark.parametrize(
+    ("judge", "says"),
+    [
+        ({"prompts": {"statments": "x.md"}}, r"there is no prompt 'statments' \(valid: bias, .*statements"),
+        ({"prompts": {"statements": "/no/such/file.md"}}, r"judge\.prompts\.statements: .* cannot be read"),
+        (
+            {"endpoints": {"a": ENDPOINT}, "endpoint_by_evaluator": {"x": "a"}},
+            "judge.endpoint_by_evaluator: there is no",
+        ),
+    ],
+)
+def test_names_in_settings_of_judges_are_checked(judge: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        prepare(REGISTRY, EvaluatorSettings.model_validate({"judge": judge}), None, HashingEncoder())
 
 
 @pytest.mark.parametrize(

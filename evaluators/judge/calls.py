@@ -1,0 +1,91 @@
+"""Calls of a judge, and conversations made of them. Their texts are untrusted: `fences` renders them."""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Protocol, TypeVar
+
+from ragtide.evaluators.judge.replies import JudgeReply
+from ragtide.evaluators.outcome import Failed
+
+Found = TypeVar("Found")
+MOST_CALLS = 1_000  # of one conversation: beyond, the record is too long
+_orders = count()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A named text of a call, or a list of texts, numbered from `first`. The name is ours, the texts are users'."""
+
+    name: str
+    text: str | tuple[str, ...]
+    first: int = 1
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All texts."""
+        return (self.text,) if isinstance(self.text, str) else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCall:
+    """One question to the judge. Equal calls have equal replies and are sent once.
+
+    `counts` is what the reply must cover, see `JudgeReply.fault`. `vote` tells independent repetitions apart.
+    """
+
+    prompt: str  # the folder in `prompts`
+    sections: tuple[Section, ...]
+    reply: type[JudgeReply]
+    counts: tuple[int, ...] = ()
+    vote: int = 0
+
+
+Conversation = Generator[Sequence[JudgeCall], Sequence[Any], Found]
+
+
+@dataclass(slots=True)
+class TraceCalls:
+    """The calls about one trace. They share a time limit, which starts with the first call that is sent."""
+
+    app: str
+    order: int = field(default_factory=lambda: next(_orders))  # earlier traces are finished first
+    started_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Whoever makes a call: tokens and costs are counted by evaluator and application."""
+
+    evaluator: str
+    trace: TraceCalls
+
+
+class Judge(Protocol):
+    """Answers calls, many at the same time. Thread-safe."""
+
+    def endpoint_of(self, evaluator: str) -> str:
+        """Return the name of the endpoint that the evaluator asks."""
+        ...
+
+    def submit(self, call: JudgeCall, asker: Asker, done: Callable[[JudgeReply | Failed], None]) -> None:
+        """Start the call and return. `done` is called once, from any thread."""
+        ...
+
+    def close(self) -> None:
+        """End all calls, which fail."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeUse:
+    """How an evaluator uses the judge: its prompts, which its fingerprint depends on, and its conversation."""
+
+    prompts: tuple[str, ...]
+    converse: Callable[[Any, Any, Any], Conversation[Any]]  # row, shared, params
+
+
+def ask(*calls: JudgeCall) -> Conversation[list[Any]]:
+    """Make these calls at the same time and return their replies, in order."""
+    replies = yield calls
+    return list(replies)

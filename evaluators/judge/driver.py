@@ -1,0 +1,92 @@
+"""Holds the conversations of a micro-batch at the same time, and sends equal calls once."""
+
+from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from queue import SimpleQueue
+from typing import Any
+
+from ragtide.evaluators.errors import ends_process
+from ragtide.evaluators.judge.calls import MOST_CALLS, Asker, Conversation, Judge, JudgeCall
+from ragtide.evaluators.judge.replies import JudgeReply
+from ragtide.evaluators.outcome import Failed, NotApplicable
+
+Key = tuple[str, JudgeCall]  # endpoint and call
+Replies = MutableMapping[Key, JudgeReply | Failed]
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """A conversation and who holds it. `result` is what it returned, or why it ended before: a call that failed, or
+    NotApplicable("too_long"). `error` is what it raised.
+    """
+
+    conversation: Conversation[Any]
+    asker: Asker
+    result: Any = None
+    error: BaseException | None = None
+    _keys: list[Key] = field(default_factory=list)
+    _missing: int = 0
+    _calls: int = 0
+
+
+class Driver:
+    """Drives conversations in the calling thread, while the judge works on their calls."""
+
+    def __init__(self, judge: Judge, replies: Replies) -> None:
+        self._judge = judge
+        self._replies = replies
+        self._waiting: dict[Key, list[Held]] = {}
+        self._done: SimpleQueue[tuple[Key, JudgeReply | Failed]] = SimpleQueue()
+
+    def hold(self, conversations: Sequence[Held]) -> None:
+        """Hold all conversations to their ends. A call that failed ends the conversations that need it."""
+        for held in conversations:
+            self._advance(held, lambda held=held: next(held.conversation))  # type: ignore[misc]  # mypy: of the default
+        while self._waiting:
+            key, reply = self._done.get()
+            self._replies[key] = reply
+            for held in self._waiting.pop(key):
+                held._missing -= 1
+                if not held._missing:
+                    self._continue(held)
+
+    def _continue(self, held: Held) -> None:
+        replies = [self._replies[key] for key in held._keys]
+        failed = next((reply for reply in replies if isinstance(reply, Failed)), None)
+        if failed is not None:
+            held.conversation.close()
+            held.result = failed
+        else:
+            self._advance(held, lambda: held.conversation.send(replies))
+
+    def _advance(self, held: Held, resume: Callable[[], Sequence[JudgeCall]]) -> None:
+        try:
+            calls = resume()
+        except StopIteration as stop:
+            held.result = stop.value
+            return
+        except BaseException as error:  # code of evaluators: the engine says which record it is about
+            if ends_process(error):
+                raise
+            held.error = error
+            return
+        held._calls += len(calls)
+        if held._calls > MOST_CALLS:
+            held.conversation.close()
+            held.result = NotApplicable("too_long")
+            return
+        endpoint = self._judge.endpoint_of(held.asker.evaluator)
+        held._keys = [(endpoint, call) for call in calls]
+        missing = [key for key in dict.fromkeys(held._keys) if key not in self._replies]
+        held._missing = len(missing)
+        if not missing:
+            self._continue(held)
+        for key in missing:
+            waiting = self._waiting.setdefault(key, [])
+            waiting.append(held)
+            if len(waiting) == 1:
+                self._judge.submit(key[1], held.asker, partial(self._put, key))
+
+    def _put(self, key: Key, reply: JudgeReply | Failed) -> None:
+        self._done.put((key, reply))

@@ -1,0 +1,111 @@
+"""Settings of judges: their endpoints, prompts and cache."""
+
+from pathlib import Path
+from typing import Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
+
+CACHE_BYTES = 256 * 1024 * 1024
+NO_ENDPOINT = "no judge endpoint is set: add a table [evaluators.judge.endpoints.NAME] with url and model"
+
+
+class JudgeEndpoint(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+    """An endpoint that speaks the chat completions API of OpenAI."""
+
+    url: str = Field(description="Base URL, e.g. https://api.openai.com/v1. A query, such as Azure's, is kept.")
+    model: str = Field(min_length=1, description="Name of the model, as the endpoint knows it.")
+    revision: str | None = Field(
+        default=None, description="Version of the model, if its name does not tell. Another one starts new baselines."
+    )
+    api_key: SecretStr = Field(default=SecretStr(""), description="Key. Sent as a bearer token, and never logged.")
+    api_key_header: str | None = Field(
+        default=None, min_length=1, description="Header for the key in place of a bearer token, e.g. api-key for Azure."
+    )
+    headers: dict[str, SecretStr] = Field(default={}, description="More headers.")
+    ca_file: Path | None = Field(default=None, description="Certificates to trust in place of the system's.")
+    timeout_s: float = Field(default=60.0, gt=0, description="Seconds that one call may take.")
+    trace_timeout_s: float = Field(
+        default=300.0, gt=0, description="Seconds that all calls about one trace may take, with retries."
+    )
+    concurrency: int = Field(default=16, ge=1, description="Calls in flight at the same time, per process.")
+    retries: int = Field(
+        default=4, ge=0, description="Further attempts after 429, 5xx, a timeout or a lost connection."
+    )
+    retry_base_s: float = Field(default=0.5, gt=0, description="Longest pause before the first retry. It doubles.")
+    retry_max_s: float = Field(default=30.0, gt=0, description="Longest pause before a retry.")
+    breaker_failures: int = Field(
+        default=10, ge=1, description="Failures in a row after which calls fail at once, without being sent."
+    )
+    breaker_s: float = Field(
+        default=30.0, gt=0, description="Seconds until one call tries whether the endpoint is back."
+    )
+    structured: Literal["auto", "json_schema", "json_object", "none"] = Field(
+        default="auto", description="Structured output to ask for. auto finds out once what the endpoint accepts."
+    )
+    temperature: float | None = Field(default=0.0, ge=0, description="Temperature. If unset, the endpoint's default.")
+    max_tokens: int = Field(default=4096, ge=1, description="Most tokens of a reply.")
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = Field(
+        default="max_tokens", description="Name of that limit in requests. Reasoning models want max_completion_tokens."
+    )
+    parameters: dict[str, Any] = Field(default={}, description="More fields of every request, e.g. reasoning_effort.")
+    input_usd_per_million: float = Field(default=0.0, ge=0, description="US dollars for a million input tokens.")
+    cached_usd_per_million: float | None = Field(
+        default=None, ge=0, description="For input tokens from the endpoint's cache. If unset, as other input."
+    )
+    output_usd_per_million: float = Field(default=0.0, ge=0, description="US dollars for a million output tokens.")
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("must be an http:// or https:// URL")
+        if parts.username is not None or parts.password is not None:
+            raise ValueError("must not contain a name or password: set api_key or headers")
+        return url
+
+
+class JudgeCacheSettings(BaseModel, extra="forbid", frozen=True):
+    """The cache of replies on disk. It holds what judges wrote about users' texts."""
+
+    path: Path | None = Field(
+        default=None,
+        description="File of the cache. If unset, no reply is written to disk. Replies may repeat what users wrote.",
+    )
+    max_bytes: int = Field(default=CACHE_BYTES, ge=1, description="Maximum bytes. The oldest replies go first.")
+
+
+class JudgeSettings(BaseModel, extra="forbid", frozen=True):
+    """Judges of the lane judge. Without an endpoint its evaluators are off."""
+
+    endpoints: dict[str, JudgeEndpoint] = Field(
+        default={},
+        description="Endpoints by name: tables with url, model, api_key, timeout_s, concurrency, prices and more; "
+        "docs/judge.md lists all. A key from the environment: "
+        "RAGTIDE_EVALUATORS__JUDGE__ENDPOINTS__<NAME>__API_KEY.",
+    )
+    endpoint: str | None = Field(
+        default=None, description="Name of the endpoint that evaluators ask. Needed only if there are several."
+    )
+    endpoint_by_evaluator: dict[str, str] = Field(default={}, description="Other endpoints by evaluator id.")
+    prompts: dict[str, Path] = Field(
+        default={}, description="Files with prompts of your own, by the name of the prompt that they replace."
+    )
+    cache: JudgeCacheSettings = Field(default=JudgeCacheSettings(), description="The cache of replies on disk.")
+
+    @model_validator(mode="after")
+    def _names_endpoints(self) -> Self:
+        valid = ", ".join(self.endpoints) or "none"
+        named = {"endpoint": self.endpoint} if self.endpoint is not None else {}
+        named |= {f"endpoint_by_evaluator.{id}": name for id, name in self.endpoint_by_evaluator.items()}
+        for setting, name in named.items():
+            if name not in self.endpoints:
+                raise ValueError(f"{setting}: there is no endpoint {name!r} (valid: {valid})")
+        if len(self.endpoints) > 1 and self.endpoint is None:
+            raise ValueError(f"set endpoint to the endpoint that evaluators ask by default (valid: {valid})")
+        return self
+
+    def endpoint_of(self, evaluator: str) -> str | None:
+        """Return the name of the endpoint that an evaluator asks, or None if there is none."""
+        return self.endpoint_by_evaluator.get(evaluator, self.endpoint) or next(iter(self.endpoints), None)

@@ -1,0 +1,222 @@
+"""The judge: takes calls from any thread and answers them in an event loop of its own."""
+
+import asyncio
+import atexit
+import hashlib
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from functools import partial
+
+import msgspec
+
+from ragtide.evaluators.judge.calls import Asker, JudgeCall
+from ragtide.evaluators.judge.fences import REPAIR, instructions, render_inputs
+from ragtide.evaluators.judge.prompt_files import load_prompt
+from ragtide.evaluators.judge.reading import UnreadableReply, read_reply, redact
+from ragtide.evaluators.judge.replies import JudgeReply
+from ragtide.evaluators.judge.settings import JudgeEndpoint, JudgeSettings
+from ragtide.evaluators.outcome import Failed
+from ragtide.evaluators.run import where
+from ragtide.stream.judge.endpoint import CallFailed, Endpoint, Request, check_certificates
+from ragtide.stream.judge.protocol import Completion, Message
+from ragtide.stream.judge.reply_cache import ReplyCache
+from ragtide.stream.judge.usage import Usage, UsageKey, cost_usd
+
+_log = logging.getLogger(__name__)
+_MOST_REPEATED = 8_000  # characters of a bad reply that the judge sees again
+_CLOSED = Failed("judge_unavailable", "the judge was shut down")
+Done = Callable[[JudgeReply | Failed], None]
+
+
+class JudgeClient:
+    """A `Judge`. The event loop starts with the first call, in the process that makes it.
+
+    Raises `ConfigError` for a file of certificates or a cache that cannot be used.
+    """
+
+    def __init__(self, settings: JudgeSettings, seed: int | None = None) -> None:
+        self._settings = settings
+        self._seed = seed
+        for name, endpoint in settings.endpoints.items():
+            check_certificates(name, endpoint)
+        self._cache = ReplyCache(settings.cache.path, settings.cache.max_bytes) if settings.cache.path else None
+        self._constant: dict[tuple[str, type[JudgeReply]], str] = {}
+        self._usage: dict[UsageKey, Usage] = {}
+        self._on_usage: Callable[[UsageKey, Usage], None] | None = None
+        self._usage_lock = threading.Lock()
+        self._start_lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._endpoints: dict[str, Endpoint] = {}  # of the loop's thread, as all below
+        self._tasks: set[asyncio.Task[JudgeReply | Failed]] = set()
+        self._is_closed = False
+
+    def endpoint_of(self, evaluator: str) -> str:
+        """Return the name of the endpoint that the evaluator asks."""
+        name = self._settings.endpoint_of(evaluator)
+        assert name is not None, "the plan has no judge evaluator without an endpoint"
+        return name
+
+    def submit(self, call: JudgeCall, asker: Asker, done: Done) -> None:
+        """Start the call and return. `done` is called once, in the loop's thread."""
+        loop = self._started()
+        try:
+            if loop is not None:
+                loop.call_soon_threadsafe(self._spawn, call, asker, done)
+                return
+        except RuntimeError:  # closed meanwhile
+            pass
+        done(_CLOSED)
+
+    def usage(self) -> Mapping[UsageKey, Usage]:
+        """Return a copy of the sums so far."""
+        with self._usage_lock:
+            return deepcopy(self._usage)
+
+    def report_to(self, on_usage: Callable[[UsageKey, Usage], None]) -> None:
+        """Call `on_usage` from the loop's thread with everything that is counted from now on."""
+        self._on_usage = on_usage
+
+    def close(self) -> None:
+        """End all calls, which fail, and the loop."""
+        with self._start_lock:
+            self._is_closed = True
+            loop, thread = self._loop, self._thread
+        if loop is not None and thread is not None and thread.is_alive():
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+        if self._cache is not None:
+            self._cache.close()
+        atexit.unregister(self.close)
+
+    def _started(self) -> asyncio.AbstractEventLoop | None:
+        with self._start_lock:
+            if self._is_closed:
+                return None
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._run, args=(self._loop,), name="judge", daemon=True)
+                self._thread.start()
+                atexit.register(self.close)
+            return self._loop
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        loop.run_forever()
+        loop.run_until_complete(self._finish())
+        loop.close()
+
+    async def _finish(self) -> None:
+        await asyncio.sleep(0)  # calls that were submitted before the end
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for endpoint in self._endpoints.values():
+            await endpoint.close()
+        await asyncio.sleep(0)  # aiohttp closes sockets in the next turn
+
+    def _spawn(self, call: JudgeCall, asker: Asker, done: Done) -> None:
+        task = asyncio.get_running_loop().create_task(self._answer(call, asker))
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._end, done))
+
+    def _end(self, done: Done, task: "asyncio.Task[JudgeReply | Failed]") -> None:
+        """Tell whoever waits: a task that is cancelled before it begins runs nothing of its own."""
+        self._tasks.discard(task)
+        done(_CLOSED if task.cancelled() else task.result())
+
+    async def _answer(self, call: JudgeCall, asker: Asker) -> JudgeReply | Failed:
+        key = UsageKey(self.endpoint_of(asker.evaluator), asker.evaluator, asker.trace.app)
+        try:
+            return await self._reply(call, asker, key)
+        except CallFailed as failed:
+            failure = Failed(failed.kind, failed.detail)
+        except Exception as error:  # noqa: BLE001  # a bug: whoever waits must be told
+            _log.error("a judge call crashed: %s", where(error))
+            failure = Failed("judge_crashed", type(error).__name__)
+        self._count(key, Usage(failures=Counter((failure.kind,))))
+        return failure
+
+    async def _reply(self, call: JudgeCall, asker: Asker, key: UsageKey) -> JudgeReply:
+        endpoint = self._endpoint(key.endpoint)
+        constant, inputs = self._instructions(call), render_inputs(call)
+        stored_at = _cache_key(endpoint.settings, constant, inputs, call.vote)
+        if (known := self._cached(stored_at, call, key)) is not None:
+            return known
+        messages = (Message("system", constant), Message("user", inputs))
+        said = await self._complete(endpoint, Request(messages, call.reply, call.vote), asker, key)
+        try:
+            reply = read_reply(said.text, call.reply, call.counts)
+        except UnreadableReply as fault:
+            if said.cut:
+                raise _unreadable(call, said, "it reached max_tokens") from None
+            again = (Message("assistant", said.text[:_MOST_REPEATED]), Message("user", REPAIR.format(fault=fault)))
+            repaired = Request((*messages, *again), call.reply, call.vote)
+            said = await self._complete(endpoint, repaired, asker, key, is_repair=True)
+            try:
+                reply = read_reply(said.text, call.reply, call.counts)
+            except UnreadableReply as second:
+                raise _unreadable(call, said, f"{second}, also when asked again") from None
+        if self._cache is not None:
+            self._cache.put(stored_at, msgspec.json.encode(reply))
+        return reply
+
+    async def _complete(
+        self, endpoint: Endpoint, request: Request, asker: Asker, key: UsageKey, is_repair: bool = False
+    ) -> Completion:
+        said = await endpoint.complete(request, asker.trace)
+        tokens = said.tokens
+        used = Usage(
+            calls=1,
+            repairs=int(is_repair),
+            input_tokens=tokens.input,
+            cached_tokens=tokens.cached,
+            output_tokens=tokens.output,
+            cost_usd=cost_usd(tokens, endpoint.settings),
+            uncounted=int(not tokens.reported),
+        )
+        self._count(key, used)
+        if said.refused:
+            raise CallFailed("judge_refused", f"endpoint {endpoint.name}: the model or its filter declined")
+        return said
+
+    def _cached(self, stored_at: bytes, call: JudgeCall, key: UsageKey) -> JudgeReply | None:
+        stored = self._cache.get(stored_at) if self._cache is not None else None
+        if stored is None:
+            return None
+        try:
+            reply = read_reply(stored.decode(), call.reply, call.counts)
+        except (UnreadableReply, UnicodeDecodeError):  # written by another version
+            return None
+        self._count(key, Usage(from_cache=1))
+        return reply
+
+    def _count(self, key: UsageKey, used: Usage) -> None:
+        with self._usage_lock:
+            self._usage.setdefault(key, Usage()).add(used)
+        if self._on_usage is not None:
+            self._on_usage(key, used)
+
+    def _endpoint(self, name: str) -> Endpoint:
+        if name not in self._endpoints:
+            self._endpoints[name] = Endpoint(name, self._settings.endpoints[name], seed=self._seed)
+        return self._endpoints[name]
+
+    def _instructions(self, call: JudgeCall) -> str:
+        at = (call.prompt, call.reply)
+        if at not in self._constant:
+            self._constant[at] = instructions(load_prompt(call.prompt, self._settings.prompts), call.reply)
+        return self._constant[at]
+
+
+def _unreadable(call: JudgeCall, said: Completion, why: str) -> CallFailed:
+    shape = redact(said.text, call.reply)
+    return CallFailed("judge_reply", f"{call.prompt}: {why}; the reply without its words: {shape}")
+
+
+def _cache_key(endpoint: JudgeEndpoint, constant: str, inputs: str, vote: int) -> bytes:
+    asked = (endpoint.model, endpoint.revision, endpoint.temperature, endpoint.max_tokens, endpoint.parameters)
+    return hashlib.sha256(msgspec.json.encode((asked, constant, inputs, vote))).digest()

@@ -1,0 +1,234 @@
+"""One endpoint: sends a request until it is answered, or says why it is not. The only place that tries again."""
+
+import asyncio
+import random
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import aiohttp
+from yarl import URL
+
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.judge.calls import TraceCalls
+from ragtide.evaluators.judge.replies import JudgeReply
+from ragtide.evaluators.judge.settings import JudgeEndpoint
+from ragtide.stream.judge.breaker import Breaker
+from ragtide.stream.judge.protocol import MODES, Completion, Message, decode_answer, encode_request, error_code
+from ragtide.stream.judge.retry_after import retry_after_s
+from ragtide.stream.judge.slots import Slots
+
+_MOST_BYTES = 4 * 1024 * 1024  # of an answer
+_AGAIN = frozenset((408, 425, 500, 502, 503, 504, 520, 522, 524, 529))
+_UNKNOWN_FIELD = frozenset((400, 422, 501))  # statuses of endpoints that do not know response_format
+_THROTTLED = 429
+
+
+class CallFailed(Exception):
+    """A call has no answer. `kind` and `detail` are those of the outcome; neither quotes the request or the answer."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(detail)
+        self.kind, self.detail = kind, detail
+
+
+@dataclass(frozen=True, slots=True)
+class _Miss:
+    """A failed attempt. `again`: another may succeed. `broken`: it counts for the breaker."""
+
+    kind: str
+    why: str
+    status: int = 0
+    again: bool = False
+    broken: bool = False
+    wait_s: float | None = None  # asked for by the endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Messages, and the form of the reply."""
+
+    messages: tuple[Message, ...]
+    form: type[JudgeReply]
+    vote: int = 0
+
+
+@dataclass(slots=True)
+class _Structured:
+    """What is known of the endpoint's structured output."""
+
+    mode: str
+    known: bool
+    found_out: asyncio.Event = field(default_factory=asyncio.Event)
+    asking: bool = False
+
+
+class Endpoint:
+    """An endpoint. Used by one event loop."""
+
+    def __init__(
+        self, name: str, settings: JudgeEndpoint, clock: Callable[[], float] = time.monotonic, seed: int | None = None
+    ) -> None:
+        self.name, self.settings = name, settings
+        self._clock = clock
+        self._random = random.Random(seed)
+        self._slots = Slots(settings.concurrency)
+        self._breaker = Breaker(settings.breaker_failures, settings.breaker_s)
+        self._paused_until_s = 0.0
+        auto = settings.structured == "auto"
+        self._structured = _Structured(MODES[0] if auto else settings.structured, known=not auto)
+        base = URL(settings.url)
+        self._url = (base / "chat" / "completions").with_query(base.query)
+        context = _certificates(settings)
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=context),
+            headers=_headers(settings),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._session.close()
+
+    async def complete(self, request: Request, trace: TraceCalls) -> Completion:
+        """Return the model's reply. Raises `CallFailed`."""
+        for attempt in range(self.settings.retries + 1):
+            if not self._breaker.allows(self._clock()):
+                raise CallFailed("judge_unavailable", f"endpoint {self.name} failed too often and is left alone")
+            await self._sleep(self._paused_until_s - self._clock(), trace)
+            async with self._slots.held(trace.order):
+                got = await self._send(request, self._time_left(trace))
+            if isinstance(got, Completion):
+                self._breaker.succeeded()
+                return got
+            if got.broken:
+                self._breaker.failed(self._clock())
+            pause_s = self._pause_s(attempt) if got.wait_s is None else got.wait_s
+            is_last = not got.again or attempt == self.settings.retries
+            if is_last or self._clock() + pause_s >= self._deadline_s(trace):
+                tries = "" if attempt == 0 else f", {attempt + 1} attempts"
+                raise CallFailed(got.kind, f"endpoint {self.name}: {got.why}{tries}")
+            if got.wait_s is not None:  # all calls are asked to wait
+                self._paused_until_s = max(self._paused_until_s, self._clock() + got.wait_s)
+            else:
+                await asyncio.sleep(pause_s)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _sleep(self, pause_s: float, trace: TraceCalls) -> None:
+        if pause_s <= 0:
+            return
+        if trace.started_s is not None and self._clock() + pause_s >= self._deadline_s(trace):
+            raise CallFailed("judge_throttled", f"endpoint {self.name} asks to wait for longer than a trace may take")
+        await asyncio.sleep(pause_s)
+
+    def _deadline_s(self, trace: TraceCalls) -> float:
+        started_s = self._clock() if trace.started_s is None else trace.started_s
+        return started_s + self.settings.trace_timeout_s
+
+    def _time_left(self, trace: TraceCalls) -> float:
+        """Return the seconds that the next attempt may take. The time of a trace starts with its first call."""
+        if trace.started_s is None:
+            trace.started_s = self._clock()
+        left_s = self._deadline_s(trace) - self._clock()
+        if left_s <= 0:
+            limit_s = self.settings.trace_timeout_s
+            raise CallFailed("judge_timeout", f"endpoint {self.name}: calls about the trace took over {limit_s:g} s")
+        return min(self.settings.timeout_s, left_s)
+
+    def _pause_s(self, attempt: int) -> float:
+        return self._random.uniform(0, min(self.settings.retry_max_s, self.settings.retry_base_s * 2.0**attempt))
+
+    async def _send(self, request: Request, limit_s: float) -> Completion | _Miss:
+        """Send the request, with the structured output that the endpoint has. The first call finds out which."""
+        known = self._structured
+        if known.known:
+            return await self._post(request, known.mode, limit_s)
+        if known.asking:
+            try:
+                await asyncio.wait_for(known.found_out.wait(), limit_s)
+            except TimeoutError:
+                return _timed_out(limit_s)
+            if known.known:
+                return await self._post(request, known.mode, limit_s)
+        known.asking = True
+        try:
+            return await self._find_out(request, limit_s)
+        finally:
+            known.found_out.set()
+
+    async def _find_out(self, request: Request, limit_s: float) -> Completion | _Miss:
+        got: Completion | _Miss = await self._post(request, MODES[0], limit_s)
+        first = got
+        for mode in MODES:
+            if mode != MODES[0]:
+                got = await self._post(request, mode, limit_s)
+            if isinstance(got, Completion):
+                self._structured.mode, self._structured.known = mode, True
+                return got
+            if got.status not in _UNKNOWN_FIELD:
+                return got
+        return first  # it is not the field that it rejects
+
+    async def _post(self, request: Request, mode: str, limit_s: float) -> Completion | _Miss:
+        body = encode_request(request.messages, request.form, self.settings, mode, request.vote)
+        limit = aiohttp.ClientTimeout(total=limit_s)
+        try:
+            async with self._session.post(self._url, data=body, timeout=limit, allow_redirects=False) as answer:
+                status, headers = answer.status, answer.headers
+                read = await _read(answer)
+        except TimeoutError:
+            return _timed_out(limit_s)
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: an answer that is no HTTP
+            return _Miss("judge_unavailable", f"no connection ({type(error).__name__})", again=True, broken=True)
+        if status == 200:
+            completion = decode_answer(read, len(body)) if read is not None else None
+            why = "the answer is not a chat completion"
+            return completion or _Miss("judge_unavailable", why, status, again=True, broken=True)
+        return _rejected(status, headers, read or b"")
+
+
+def check_certificates(name: str, settings: JudgeEndpoint) -> None:
+    """Raise `ConfigError` if the file of certificates cannot be used."""
+    try:
+        _certificates(settings)
+    except OSError as error:  # SSLError is one
+        where = f"evaluators.judge.endpoints.{name}.ca_file"
+        raise ConfigError(f"{where}: {settings.ca_file} cannot be used: {type(error).__name__}") from None
+
+
+def _certificates(settings: JudgeEndpoint) -> ssl.SSLContext | bool:
+    return ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else True
+
+
+def _headers(settings: JudgeEndpoint) -> dict[str, str]:
+    headers = {"Content-Type": "application/json"}
+    if key := settings.api_key.get_secret_value().strip():
+        headers |= {settings.api_key_header: key} if settings.api_key_header else {"Authorization": f"Bearer {key}"}
+    return headers | {name: value.get_secret_value() for name, value in settings.headers.items()}
+
+
+async def _read(answer: aiohttp.ClientResponse) -> bytes | None:
+    """Return the body, or None if it is too large."""
+    read = bytearray()
+    async for part in answer.content.iter_any():
+        read += part
+        if len(read) > _MOST_BYTES:
+            answer.close()
+            return None
+    return bytes(read)
+
+
+def _timed_out(limit_s: float) -> _Miss:
+    return _Miss("judge_timeout", f"no answer within {limit_s:.3g} s", again=True, broken=True)
+
+
+def _rejected(status: int, headers: Mapping[str, str], body: bytes) -> _Miss:
+    code = error_code(body)
+    why = f"status {status}{f' ({code})' if code else ''}"
+    wait_s = retry_after_s(headers, time.time())
+    if status == _THROTTLED:
+        return _Miss("judge_throttled", why, status, again=True, wait_s=wait_s)
+    if status in _AGAIN:
+        return _Miss("judge_unavailable", why, status, again=True, broken=True, wait_s=wait_s)
+    return _Miss("judge_rejected", why, status)

@@ -1,0 +1,62 @@
+"""Calls, tokens and costs of judges, by endpoint, evaluator and application."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ragtide.evaluators.judge.settings import JudgeEndpoint
+
+_MILLION = 1_000_000
+
+
+class UsageKey(NamedTuple):
+    """Who made calls, and where."""
+
+    endpoint: str
+    evaluator: str
+    app: str
+
+
+@dataclass(slots=True)
+class Usage:
+    """Sums, or what one call adds to them."""
+
+    calls: int = 0  # replies that were paid for, repairs included
+    repairs: int = 0  # of these
+    from_cache: int = 0  # replies from the cache on disk; not among the calls
+    input_tokens: int = 0
+    cached_tokens: int = 0  # of the input tokens: from the endpoint's cache
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    uncounted: int = 0  # calls whose tokens the endpoint did not report; they are estimated
+    failures: Counter[str] = field(default_factory=Counter)  # by kind
+
+    def add(self, more: "Usage") -> None:
+        """Add to the sums."""
+        for name in self.__dataclass_fields__:
+            setattr(self, name, getattr(self, name) + getattr(more, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Tokens of a call. `reported` is False if they are an estimate."""
+
+    input: int
+    cached: int
+    output: int
+    reported: bool
+
+
+def estimate_tokens(sent_bytes: int, received_bytes: int) -> Tokens:
+    """Estimate the tokens of a call whose endpoint does not report them: one for four bytes, so that it has a cost."""
+    return Tokens(-(-sent_bytes // 4), 0, -(-received_bytes // 4), reported=False)
+
+
+def cost_usd(tokens: Tokens, prices: JudgeEndpoint) -> float:
+    """Return the cost by the endpoint's prices."""
+    cached_price = (
+        prices.input_usd_per_million if prices.cached_usd_per_million is None else prices.cached_usd_per_million
+    )
+    fresh = max(0, tokens.input - tokens.cached)
+    total = fresh * prices.input_usd_per_million + tokens.cached * cached_price
+    return (total + tokens.output * prices.output_usd_per_million) / _MILLION

@@ -1,0 +1,133 @@
+"""Calls that several evaluators need are sent once, and all conversations are held at the same time."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.judge.calls import Asker, Conversation, JudgeCall, Section, TraceCalls
+from ragtide.evaluators.judge.driver import Driver, Held, Replies
+from ragtide.evaluators.judge.hashing import HashingJudge
+from ragtide.evaluators.judge.replies import JudgeReply, Texts
+from ragtide.evaluators.judge.steps import together
+from ragtide.evaluators.outcome import Failed, Scored
+from ragtide.evaluators.plan import PreparedEvaluator
+from ragtide.evaluators.registry import load
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from tests.evaluators.builtin.golden import traces as golden_traces
+
+JUDGES = {id: one for id, one in load().items() if one.judge is not None}
+
+
+def run(ids: list[str], judge: HashingJudge) -> int:
+    plan = [PreparedEvaluator(JUDGES[id], JUDGES[id].params(), "f", ()) for id in ids]
+    outcomes = run_all(plan, list(golden_traces().values()), Resources(HashingEncoder(), judge=judge).batch())
+    assert not [one for column in outcomes for one in column if isinstance(one, Failed)]
+    assert any(isinstance(one, Scored) for column in outcomes for one in column)
+    return len(judge.calls)
+
+
+def test_evaluators_together_save_two_calls_in_five() -> None:
+    rag = [
+        "answer_correctness",
+        "answer_relevance_statements",
+        "answer_relevancy",
+        "context_precision",
+        "context_recall",
+    ]
+    rag += ["context_relevance", "context_relevancy", "faithfulness", "noise_sensitivity", "ragas"]
+    alone = sum(run([id], HashingJudge()) for id in rag)
+    judge = HashingJudge()
+    shared = run(rag, judge)
+    assert len(set(judge.calls)) == shared, "no call is sent twice"
+    assert shared <= 0.6 * alone, (shared, alone)
+
+
+def call(text: str) -> JudgeCall:
+    return JudgeCall("statements", (Section("text", text),), Texts)
+
+
+class SlowJudge(HashingJudge):
+    """Replies after a while, from other threads."""
+
+    def submit(self, call: JudgeCall, asker: Asker, done: Callable[[JudgeReply | Failed], None]) -> None:
+        threading.Timer(0.2, super().submit, (call, asker, done)).start()
+
+
+def two_steps(name: str) -> Conversation[tuple[str, ...]]:
+    [first] = yield [call(f"{name} one")]
+    second, third = yield [call(f"{first.texts[0]} two"), call("the same")]
+    return (*second.texts, *third.texts)
+
+
+def test_conversations_are_held_at_the_same_time() -> None:
+    judge, replies = SlowJudge(), dict[tuple[str, JudgeCall], JudgeReply | Failed]()
+    held = [Held(two_steps(f"n{at}"), Asker("e", TraceCalls("shop"))) for at in range(40)]
+    start = time.monotonic()
+    Driver(judge, replies).hold(held)
+    assert time.monotonic() - start < 3, "40 times two steps of 0.2 s"
+    assert [one.result for one in held] == [(f"n{at} one two", "the same") for at in range(40)]
+    assert len(judge.calls) == 81
+
+
+def test_an_error_and_a_failed_call_end_only_their_own_conversations() -> None:
+    class Failing(HashingJudge):
+        def submit(self, call: JudgeCall, asker: Asker, done: Callable[[JudgeReply | Failed], None]) -> None:
+            if "bad" in str(call.sections[0].text):
+                done(Failed("judge_reply", "unreadable"))
+            else:
+                super().submit(call, asker, done)
+
+    closed: list[str] = []
+
+    def failing() -> Conversation[str]:
+        try:
+            yield [call("good"), call("bad")]
+        finally:
+            closed.append("yes")
+        return "never"
+
+    def crashing() -> Conversation[str]:
+        yield [call("good")]
+        raise ZeroDivisionError
+
+    def none() -> Conversation[str]:
+        yield []
+        return "no calls"
+
+    asker = Asker("e", TraceCalls("shop"))
+    made: list[Conversation[object]] = [failing(), crashing(), none(), two_steps("x")]
+    held = [Held(one, asker) for one in made]
+    replies: Replies = {}
+    Driver(Failing(), replies).hold(held)
+    assert [one.result for one in held] == [
+        Failed("judge_reply", "unreadable"),
+        None,
+        "no calls",
+        ("x one two", "the same"),
+    ]
+    assert closed == ["yes"]
+    assert [type(one.error) for one in held] == [type(None), ZeroDivisionError, type(None), type(None)]
+
+
+def test_together_gives_each_its_own_replies() -> None:
+    def found() -> Iterator[object]:
+        return (yield from together(two_steps("a"), two_steps("b"), together()))  # type: ignore[return-value]  # mypy: a generator
+
+    held = Held(found(), Asker("e", TraceCalls("shop")))  # type: ignore[arg-type]  # as above
+    Driver(HashingJudge(), {}).hold([held])
+    assert held.result == [("a one two", "the same"), ("b one two", "the same"), []]
+
+
+@pytest.mark.parametrize("id", sorted(JUDGES))
+def test_scores_do_not_depend_on_who_else_asks(id: str) -> None:
+    traces = list(golden_traces().values())
+
+    def outcomes(ids: list[str]) -> list[object]:
+        plan = [PreparedEvaluator(JUDGES[one], JUDGES[one].params(), "f", ()) for one in ids]
+        return list(run_all(plan, traces, Resources(HashingEncoder(), judge=HashingJudge()).batch())[ids.index(id)])
+
+    assert outcomes([id]) == outcomes(sorted(JUDGES))

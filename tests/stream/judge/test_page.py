@@ -1,0 +1,52 @@
+"""docs/judge.md: its settings are valid, and every setting of an endpoint and every failure is there."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from ragtide.evaluators.judge.settings import JudgeEndpoint
+from ragtide.stream.settings.loader import load
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "judge.md").read_text()
+TABLES = re.findall(r"```toml\n(.+?)```", PAGE, re.DOTALL)
+
+
+def test_every_setting_of_an_endpoint_is_on_the_page() -> None:
+    rows = [line.split("|")[1] for line in PAGE.splitlines() if line.startswith("| `")]
+    named = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
+    assert named == JudgeEndpoint.model_fields.keys() | kinds()
+
+
+def kinds() -> set[str]:
+    sources = (file.read_text() for file in (ROOT / "stream" / "judge").glob("*.py"))
+    return {kind for text in sources for kind in re.findall(r'"(judge_[a-z]+)"', text)}
+
+
+def test_settings_of_the_page_are_valid(tmp_path: Path) -> None:
+    assert len(TABLES) == 3
+    prompts = tomllib.loads(TABLES[2])
+    assert prompts["evaluators"]["judge"]["prompts"].keys() == {"support"}
+    file = tmp_path / "ragtide.toml"
+    more = TABLES[0].replace("small", "large").partition("[sampling")[0]
+    file.write_text("\n".join((TABLES[0], more, TABLES[1])))
+    variable = re.search(r"export (RAGTIDE_\w+)=", PAGE)
+    assert variable
+    judge = load(file, {variable[1]: "sk-1"}).settings.evaluators.judge
+    assert judge.endpoints["small"].api_key.get_secret_value() == "sk-1"
+    assert (judge.endpoint_of("faithfulness"), judge.endpoint_of("safety_critic")) == ("small", "large")
+
+
+@pytest.mark.parametrize("secret", ["sk-very-secret"])
+def test_no_secret_is_shown(tmp_path: Path, secret: str) -> None:
+    from ragtide.stream.settings.loader import entries
+
+    file = tmp_path / "ragtide.toml"
+    file.write_text(
+        TABLES[0].replace("[sampling", f'api_key = "{secret}"\nheaders = {{ X-Key = "{secret}" }}\n[sampling')
+    )
+    shown = repr(entries(load(file, {})))
+    assert "gpt-4.1-mini" in shown
+    assert secret not in shown
