@@ -25,7 +25,7 @@ class TableUnlessCommand(click.Group):
 
 @click.group(cls=TableUnlessCommand)
 def command() -> None:
-    """List the installed evaluators, or create one of your own.
+    """List the installed evaluators, create one of your own, or learn what one needs.
 
     Without a subcommand, arguments are those of `list`.
 
@@ -115,6 +115,45 @@ def new(name: str, directory: Path) -> None:
         "",
         f'[project.entry-points."{registry.GROUP}"]',
         f'{name} = "{name}"',
+    )
+
+
+@command.command(short_help="Learn how rare the words of an application's contexts are.")
+@click.argument("app")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="File for the table.")
+@click.option("--days", type=click.FloatRange(0, min_open=True), default=30.0, show_default=True, help="How far back.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=100_000, show_default=True, help="At most so many chunks, the newest."
+)
+@config_option
+def frequencies(app: str, out: Path, days: float, limit: int, config: Path | None) -> None:
+    """Count in how many stored chunks of APP each word stands, for the evaluators support and support_embedding.
+
+    The table holds words of the contexts, so only you can read the file. Name it in the settings, and start the workers
+    again: the table's version is part of the fingerprint, so new series begin.
+
+    \b
+    Examples:
+      ragtide evaluators frequencies docs-bot --out frequencies.json
+      ragtide evaluators frequencies docs-bot --out frequencies.json --days 7 --limit 20000
+    """
+    from datetime import UTC, datetime, timedelta
+
+    from ragtide.evaluators.support.rarity import learn_frequencies
+    from ragtide.stream.cli.problems_lookup import open_database
+    from ragtide.stream.stored_contexts import load_chunk_texts
+
+    with open_database(config) as (_, database):
+        texts = load_chunk_texts(database, app, datetime.now(UTC) - timedelta(days=days), limit)
+    found = learn_frequencies(texts)
+    out.touch(mode=0o600)
+    found.write(out)
+    say(
+        f"wrote {out}: {len(found.counts):,} words of {found.texts:,} texts, version {found.version}",
+        "To use it:",
+        "",
+        "[evaluators.params.support.frequencies]",
+        f'"{app}" = "{out}"',
     )
 
 

@@ -91,6 +91,7 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
     ),
     "evaluators list": ([HOSTILE], ["--lane", HOSTILE]),
     "evaluators new": ([HOSTILE],),
+    "evaluators frequencies": ([HOSTILE, "--out", "never.json"],),
     "models fetch": ([HOSTILE],),
     "validate": ([HOSTILE], ["{traces}"], ["{traces}", "--json"]),
     "evaluate": (
