@@ -137,6 +137,7 @@ def frequencies(app: str, out: Path, days: float, limit: int, config: Path | Non
       ragtide evaluators frequencies docs-bot --out frequencies.json
       ragtide evaluators frequencies docs-bot --out frequencies.json --days 7 --limit 20000
     """
+    import json
     from datetime import UTC, datetime, timedelta
 
     from ragtide.evaluators.support.rarity import learn_frequencies
@@ -153,7 +154,7 @@ def frequencies(app: str, out: Path, days: float, limit: int, config: Path | Non
         "To use it:",
         "",
         "[evaluators.params.support.frequencies]",
-        f'"{app}" = "{out}"',
+        f"{json.dumps(app)} = {json.dumps(str(out))}",
     )
 
 

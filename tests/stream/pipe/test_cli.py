@@ -134,6 +134,7 @@ NEEDED = {
     "run_b": ("b",),
     "file": ("rules.toml",),
     "first": ("--from", "2026-03-01"),
+    "out": ("--out", "f.json"),
 }  # what a command asks for, by its parameter's name
 
 

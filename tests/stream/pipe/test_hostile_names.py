@@ -91,7 +91,7 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
     ),
     "evaluators list": ([HOSTILE], ["--lane", HOSTILE]),
     "evaluators new": ([HOSTILE],),
-    "evaluators frequencies": ([HOSTILE, "--out", "never.json"],),
+    "evaluators frequencies": ([HOSTILE, "--out", "{learned}"],),
     "models fetch": ([HOSTILE],),
     "validate": ([HOSTILE], ["{traces}"], ["{traces}", "--json"]),
     "evaluate": (
@@ -194,7 +194,9 @@ def stored(database: Database, tmp_path: Path) -> dict[str, str]:
         HOSTILE, "webhook:pager", "open", HOSTILE, NOW, json.dumps(HOSTILE), "refused", HOSTILE, HOSTILE, 1, 1, NOW
     )
     database.insert("outbox", [refused])
-    files = {name: tmp_path / f"{name}.toml" for name in ("rules", "hostile", "odd", "traces", "notify", "spans")}
+    files = {
+        name: tmp_path / f"{name}.toml" for name in ("rules", "hostile", "odd", "traces", "notify", "spans", "learned")
+    }
     odd_trace = {"trace_id": HOSTILE, "app": HOSTILE, HOSTILE: 1, "latency": {HOSTILE: 1}, "question": HOSTILE}
     files["traces"].write_text(json.dumps(odd_trace) + "\n" + HOSTILE.splitlines()[0] + "\n")
     attributes = {"openinference.span.kind": "CHAIN", "input.value": HOSTILE, "session.id": HOSTILE, HOSTILE: HOSTILE}
