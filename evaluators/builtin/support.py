@@ -17,7 +17,7 @@ EVERY_APP = "*"
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer, what must carry it, the task and the app."""
+    """The answer, what must support it, the task and the app."""
 
     app: str
     answer: str
@@ -68,10 +68,10 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     budget=Budget(characters=300_000),
 )
 def support(row: Inputs, shared: Shared, params: Params) -> Outcome:
-    """How far the contexts and the question carry the answer, without a model: words by their rarity, words that stand
-    together, numbers in any notation, names, negations, and what records say. A logistic model that was fitted on
-    people's labels makes one probability of them. Findings and evidence point at numbers, names and sentences that the
-    contexts lack. Answers in another language than their contexts are not applicable.
+    """Probability that contexts and question support all that the answer says, computed without a model. It compares
+    words by rarity, words that stand together, numbers in any notation, names, negations, and what records say. A
+    logistic model, fitted on people's labels, combines them. Findings and evidence point at numbers, names and
+    sentences that the contexts lack. Answers in another language than their contexts are not applicable.
     """
     compared = compare(row.answer, row.question, row.contexts, row.task, params.weight_in(row.app), shared)
     if isinstance(compared, NotApplicable):

@@ -12,7 +12,7 @@ from ragtide.evaluators.trace import Chunk
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer, what must carry it, and the task."""
+    """The answer, what must support it, and the task."""
 
     answer: str
     contexts: tuple[Chunk, ...] | None
@@ -52,9 +52,9 @@ def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
     budget=Budget(characters=300_000, sentences=2_000),
 )
 def support_embedding(row: Inputs, shared: Shared, params: NoParams) -> Outcome:
-    """How far the contexts and the question carry the answer, as `support` reads it, and how near each sentence of the
-    answer is to a context sentence by their vectors: paraphrases in other words count as carried. The coefficients are
-    fitted with vectors of MiniLM.
+    """Probability that contexts and question support all that the answer says, as `support` computes it. It also
+    compares each sentence with the nearest context sentence by their vectors, so that paraphrases count as supported.
+    The coefficients are fitted with vectors of MiniLM.
     """
     compared = _compare(row, shared)
     if isinstance(compared, NotApplicable):

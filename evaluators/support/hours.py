@@ -44,11 +44,6 @@ def schedule_of(text: str) -> dict[int, Hours]:
         if day and hours != (0, 0):
             found[_DAYS.index(day.group()[:3].lower())] = hours
     return found
-    for match in _ENTRY.finditer(text):
-        hours = _minutes(match["opens"]), _minutes(match["closes"])
-        if hours != (0, 0):
-            found[_DAYS.index(match["day"][:3].lower())] = hours
-    return found
 
 
 def contradicted_hours(schedule: Mapping[int, Hours], sentence: str) -> list[tuple[int, int]]:

@@ -39,7 +39,7 @@ def evaluate(
 
     `records` are dicts with the fields of a trace, `Trace` objects, JSON texts (each from a list or a generator), the
     path of a JSON lines file, a pandas DataFrame or an Arrow table (a column per field, missing values not recorded).
-    Records that are no traces are in `Result.rejected`. Of several with one trace id the last one counts.
+    Invalid records are in `Result.rejected`. Of several with one trace id the last one counts.
 
     `evaluators` are names as in the settings, or `Evaluator` objects of your own. By default those of `lanes` run, and
     by default that is the lane `fast`, whose evaluators need no model. `config` is a settings file, read as commands
@@ -55,7 +55,7 @@ def evaluate(
     named = [evaluators] if isinstance(evaluators, str) else evaluators
     wanted: Sequence[Lane] | None = [lanes] if isinstance(lanes, str) else lanes
     known = _with_own(registry.load(), [one for one in named or () if isinstance(one, Evaluator)])
-    names = [one.id if isinstance(one, Evaluator) else one for one in named or ()]
+    names = [_name_of(one) for one in named or ()]
     if named is not None and not names:
         raise ConfigError("evaluators: the list is empty; name at least one, or leave it out")
     if wanted is None:
@@ -102,11 +102,19 @@ def evaluate_source(
     )
 
 
+def _name_of(one: object) -> str:
+    if isinstance(one, Evaluator):
+        return one.id
+    if isinstance(one, str):
+        return one
+    raise ConfigError(f"evaluators: a {type(one).__name__} is neither a name nor an Evaluator")
+
+
 def _with_own(known: Mapping[str, Evaluator], own: Sequence[Evaluator]) -> Mapping[str, Evaluator]:
     """Add evaluators that are not registered; one with a registered name takes its place. Raises `ConfigError`."""
     for one in own:
         if faults := registry.spec_faults(one):
-            raise ConfigError(f"evaluator {one.id!r} is unsound: {'; '.join(faults)}")
+            raise ConfigError(f"evaluator {one.id!r} is not declared correctly: {'; '.join(faults)}")
     return dict(sorted({**known, **{one.id: one for one in own}}.items()))
 
 

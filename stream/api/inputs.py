@@ -106,6 +106,8 @@ def _file(path: Path, max_bytes: int) -> Source:
         path.open("rb").close()  # it is opened when it is read
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+        if str(path).lstrip().startswith(("{", "[")):  # a record, whose texts no error may hold
+            raise ConfigError("records: one text is a path; give JSON texts in a list") from None
         raise ConfigError(f"{path}: cannot be read: {reason}; give the path of a JSON lines file") from None
     topic = f"file:{path.name}"
 

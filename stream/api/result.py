@@ -4,12 +4,13 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 import numpy as np
 
 from ragtide.drift.stats import CONFIDENCE
+from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.outcome import Evidence
 from ragtide.stream.api import frames
 from ragtide.stream.api.columns import EvaluatedTrace, ScoreColumns
@@ -23,7 +24,7 @@ _EVIDENCE = msgspec.json.Decoder(tuple[Evidence, ...])
 
 
 class Rejected(NamedTuple):
-    """One fault of a record that is no trace, in the words of `ragtide validate`. `key` is the path of the field.
+    """One fault of an invalid record, with the message of `ragtide validate`. `key` is the path of the field.
 
     `record` is the number of the record, from 1; of a file its line.
     """
@@ -75,7 +76,7 @@ class Result:
 
     @property
     def rejected_records(self) -> int:
-        """Number of records that are no traces."""
+        """Number of invalid records."""
         return len({one.record for one in self.rejected})
 
     def __len__(self) -> int:
@@ -103,7 +104,12 @@ class Result:
                 yield self._score(columns, at)
 
     def summary(self, confidence: float = CONFIDENCE) -> tuple[MetricSummary, ...]:
-        """Summarise each metric, sorted by evaluator; `confidence` is that of the intervals, from 0 to 1."""
+        """Summarise each metric, sorted by evaluator; `confidence` is that of the intervals, between 0 and 1.
+
+        Raises `ConfigError` for another confidence.
+        """
+        if not 0 < confidence < 1:
+            raise ConfigError(f"summary: confidence is {confidence}; it must lie between 0 and 1, such as 0.95")
         seen = len(self.traces)
         return tuple(one for columns in self.columns.values() for one in summarise(columns, seen, confidence))
 
@@ -111,7 +117,7 @@ class Result:
         self,
         other: "Result",
         *,
-        metrics: Sequence[str] = (),
+        metrics: Sequence[str] | str = (),
         alpha: float = 0.05,
         min_change: float = 0.0,
         top: int = 3,
@@ -124,12 +130,11 @@ class Result:
         in the metric's unit. `metrics` names metrics or evaluators; empty: all. `top`: traces to list per metric.
         Raises `ConfigError` for a metric that neither result has.
         """
-        return compare_results(
-            self.traces, self.columns, other.traces, other.columns, tuple(metrics), alpha, min_change, top
-        )
+        named = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+        return compare_results(self.traces, self.columns, other.traces, other.columns, named, alpha, min_change, top)
 
     def to_pandas(self, form: Form = "wide") -> Any:
-        """Return a DataFrame; raises `ConfigError` if pandas is not installed.
+        """Return a DataFrame; raises `ConfigError` if pandas is not installed, and for another form.
 
         `wide`: one row per trace, one column per metric (`evaluator.metric`), NaN where there is no score. `long`: one
         row per trace and metric, with the status and the reason of each missing value.
@@ -171,6 +176,8 @@ class Result:
         )
 
     def _table(self, form: Form) -> dict[str, Any]:
+        if form not in get_args(Form):
+            raise ConfigError(f"there is no form {form!r} (valid: {', '.join(get_args(Form))})")
         of_traces = {name: [getattr(one, name) for one in self.traces] for name in _TRACE_COLUMNS}
         if form == "wide":
             return of_traces | dict(self._wide_columns())

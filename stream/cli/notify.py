@@ -55,8 +55,8 @@ def list_messages(
     """List messages that wait, were refused or were given up, by target, the oldest first, with age and reason.
 
     A waiting message is tried again at growing intervals. A refused message is not sent again: the target rejected its
-    content. A webhook's message is given up after retry_days of failures. For Alertmanager, refused alerts of open
-    problems are listed, and why all alerts wait if it is away: it gets what is open once it answers.
+    content. A webhook's message is given up after retry_days of failures. For Alertmanager, it lists
+    refused alerts of open problems. If Alertmanager is down, it says why; open problems are posted once it answers.
 
     \b
     Examples:
@@ -64,7 +64,7 @@ def list_messages(
       ragtide notify list --target webhook:pager --state refused
       ragtide notify list --json | jq -r '.[] | select(.attempts > 3) | .why'
     """
-    from ragtide.drift.notify import alerts_failure, known_targets, load_refused_alerts, load_unsent
+    from ragtide.drift.notify import alertmanager_name, alerts_failure, known_targets, load_refused_alerts, load_unsent
     from ragtide.stream.cli.notify_render import as_objects, show_unsent, summary
 
     now = datetime.now(UTC)
@@ -74,7 +74,7 @@ def list_messages(
         if wanted:
             check_names("--target", wanted, {*known_targets(database), *(one.target for one in unsent)})
         found = [one for one in unsent if (not wanted or one.target in wanted) and (not states or one.state in states)]
-    if failure:
+    if failure and (not wanted or any(one.startswith(alertmanager_name("")) for one in wanted)):
         say(f"alerts wait for Alertmanager: {failure}", err=True)
     if as_json:
         say_json(as_objects(found, now))
@@ -126,14 +126,15 @@ def preview_problem(problem_id: str, names: tuple[str, ...], as_json: bool, conf
     type=click.Choice(SEVERITIES),
     default="info",
     show_default=True,
-    help="Severity of the alerts for Alertmanager. critical pages people, if it routes so.",
+    help="Severity of the alerts for Alertmanager. With critical, Alertmanager may page people.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects: target, ok, says.")
 @config_option
 def test_targets(names: tuple[str, ...], severity: "Severity", as_json: bool, config: Path | None) -> None:
     """Send a sample problem that opens and resolves through every target, and print what each answered.
 
-    The sample has the app ragtide-test and severity info. Filters do not apply to it. It is taken back where the
+    The sample has the app ragtide-test and severity info; --severity changes it for Alertmanager only. Filters do not
+    apply to it. It is taken back where the
     target can forget it: the annotation is deleted, the record of a topic gets a tombstone. Alertmanager gets an alert
     for each owner of [[routes]] and one without; they end by themselves after two minutes. Nothing is stored. Exit
     status 1 means that a target failed.

@@ -123,7 +123,7 @@ def test_own_evaluators_run_beside_the_installed_ones_and_a_failure_is_no_score(
     result = evaluate(records, [answers, "inputs"], progress=False)
     states = [(one.status, one.reason, one.metrics) for one in result.scores("answers")]
     assert states == [("scored", "", {"n": 2}), ("failed", "crashed", {}), ("not_applicable", "empty", {})]
-    with pytest.raises(ConfigError, match="evaluator 'answers' is unsound: version must be 1 or more"):
+    with pytest.raises(ConfigError, match="evaluator 'answers' is not declared correctly: version must be 1 or more"):
         evaluate(records, [replace(answers, version=0)])
 
 
@@ -150,6 +150,7 @@ def test_settings_and_a_file_change_parameters(tmp_path: Path, monkeypatch: pyte
     [
         ({"evaluators": ["rogue"]}, "there is no evaluator 'rogue'; did you mean 'rouge'?"),
         ({"evaluators": []}, "evaluators: the list is empty; name at least one, or leave it out"),
+        ({"evaluators": [3]}, "evaluators: a int is neither a name nor an Evaluator"),
         ({"evaluators": ["groundedness"], "lanes": "fast"}, "groundedness (model); only fast is chosen"),
         ({"lanes": ["slow"]}, "there is no lane 'slow' (valid: fast, model, judge)"),
         ({"lanes": "judge"}, "no evaluator can run; `ragtide evaluators` lists all"),
@@ -162,6 +163,14 @@ def test_mistakes_are_errors_that_name_what_is_valid(call: dict[str, Any], words
     with pytest.raises(ConfigError) as refused:
         evaluate([trace(0)], **call)
     assert words in str(refused.value)
+
+
+def test_arguments_of_a_result_that_cannot_be_are_errors() -> None:
+    result = evaluated([trace(0)], "rouge")
+    with pytest.raises(ConfigError, match="confidence is 95; it must lie between 0 and 1"):
+        result.summary(95)
+    with pytest.raises(ConfigError, match=r"there is no form 'wde' \(valid: wide, long\)"):
+        result.to_pandas("wde")  # type: ignore[arg-type]
 
 
 def test_an_evaluator_without_its_packages_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

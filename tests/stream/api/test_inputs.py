@@ -138,6 +138,7 @@ def test_one_nested_without_end_is_refused() -> None:
     [
         ("no such file", "no such file: cannot be read: No such file or directory; give the path of a JSON lines file"),
         ("a\0b", "cannot be read: ValueError"),
+        ('{"trace_id": "t", "question": "secret"}', "records: one text is a path; give JSON texts in a list"),
         ({"trace_id": "t"}, "found a single dict; put it into a list"),
         (b"{}", "found a single bytes"),
         (7, "found a value of type int; give dicts, Trace objects"),
@@ -147,6 +148,7 @@ def test_other_forms_are_an_error_that_says_what_to_give(records: object, words:
     with pytest.raises(ConfigError) as refused:
         open_source(records, LIMIT)
     assert words in str(refused.value)
+    assert "secret" not in str(refused.value)
 
 
 def test_a_frame_leaves_out_missing_values_and_keeps_types() -> None:

@@ -184,6 +184,9 @@ def test_the_job_of_alerts_posts_counts_and_says_why_they_wait(scene: Scene) -> 
         said = scene.run("list")
         assert "alerts wait for Alertmanager" in said.stderr
         assert "answered POST /api/v2/alerts with 407: log in" in said.stderr
+        scene.hook("pager")
+        deliver(scene.site.database, target(webhook(scene.receiver.url)), 1, lambda: datetime.now(UTC))
+        assert scene.run("list", "--target", "webhook:pager").stderr == ""
 
 
 def test_a_sample_alert_says_what_alertmanager_answered(scene: Scene) -> None:
