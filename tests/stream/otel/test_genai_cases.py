@@ -102,6 +102,13 @@ def test_output_messages(messages: Any, found: str | Missing) -> None:
                 Document(None, "x", None, None, {}),
             ],
         ),
+        (
+            "output.value",
+            '[{"page_content":"x","score":NaN,"metadata":{"n":1e400}},{"page_content":"y\\udc00","score":'
+            + f"{'9' * 400}"
+            + "}]",
+            [Document(None, "x", None, None, {"n": None}), Document(None, "y\ufffd", None, None, {})],
+        ),
         ("traceloop.entity.output", {"documents": [{"page_content": "t"}]}, [Document(None, "t", None, None, {})]),
         ("gen_ai.retrieval.documents", "no list", Missing("wrong_type", "a list of documents wanted")),
         ("gen_ai.retrieval.documents", "__REDACTED__", Missing("redacted")),
@@ -128,6 +135,10 @@ def test_documents(attribute: str, documents: Any, found: Any) -> None:
         ('{"id": "x", "model": "m"}', None),
         ('{"first": "a", "second": "b"}', Missing("ambiguous", "first, second")),
         ("[not JSON", "[not JSON"),
+        ('{"inputs":{"question":"hi \\ud83d"}}', "hi \ufffd"),
+        ('{"inputs":{"question":"hi \\ud83d\\ude00"},"score":NaN}', "hi \U0001f600"),
+        ('{"question":"q","scores":[NaN,-Infinity,1e400,' + "9" * 5_000 + "]}", "q"),
+        ('{"question": NaN}', None),
         ("12", "12"),
         (12, "12"),
         (True, "true"),
