@@ -84,12 +84,14 @@ class MappedSpans:
 
 def map_spans(spans: Iterable[Span], logs: Sequence[LogEvent] = ()) -> MappedSpans:
     """Map the spans, and the log records, of one trace id. Without a span of an application there is no trace."""
-    tree = build_tree(join_logs(spans, logs) if logs else spans)
+    counts: Counter[str] = Counter()
+    tree = build_tree(join_logs(spans, logs, counts) if logs else spans)
+    tree.counts.update(counts)
     unmapped = Counter(
         prefix for span in tree.spans for name in span.attributes if (prefix := _unmapped_prefix(name)) is not None
     )
     if not tree.requests:
-        tree.counts["no_application"] += 1
+        tree.counts["only_judges" if tree.counts["judge_span"] else "no_application"] += 1
     return MappedSpans([_Mapper(tree, request).map() for request in tree.requests], tree.counts, unmapped)
 
 
@@ -134,6 +136,8 @@ class _Mapper:
         self._set("trace_id", self._trace_id(), Origin(self._request.root.span_id, self._request.root.name, "", ""))
         self._set_measure("time", measures.time_of(self._request))
         contexts = find_contexts(self._tree, self._request)
+        if contexts.left_out:
+            self._tree.counts["documents_left_out"] += contexts.left_out
         for path, keys in _FIRST_RECORDED:
             if keys is None or not self._present.isdisjoint(keys):
                 self._find(path)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragtide.stream.ingest.otel.documents import Document, read_documents
+from ragtide.stream.ingest.otel.documents import Document, Documents, read_documents
 from ragtide.stream.ingest.otel.names import FIELDS
 from ragtide.stream.ingest.otel.unwrap import Missing, assistant_text, text_of, user_text
 from tests.stream.otel.scene import span
@@ -117,7 +117,8 @@ def test_output_messages(messages: Any, found: str | Missing) -> None:
 def test_documents(attribute: str, documents: Any, found: Any) -> None:
     source = next(one for one in FIELDS["contexts"] if one.attribute == attribute)
     attributes: dict[str, Any] = {attribute: documents if isinstance(documents, str) else json.dumps(documents)}
-    assert read_documents(span(1, **attributes), source) == found
+    expected = Documents(found) if isinstance(found, list) else found
+    assert read_documents(span(1, **attributes), source) == expected
 
 
 @pytest.mark.parametrize(
