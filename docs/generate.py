@@ -96,7 +96,7 @@ def opentelemetry() -> str:
         for attribute, convention, of in KINDS
     ]
     return _OPENTELEMETRY.format(
-        fields=_table(("field", "attribute", "of", "convention", "seen, if not as below"), rows),
+        fields=_table(("field", "attribute", "of", "convention", "versions (default: see Conventions)"), rows),
         kinds=_table(("attribute", "convention", "value and kind"), kinds),
         conventions=_table(("convention", "names seen in"), SEEN.items()),
         reasons=_table(("reason", "meaning"), [(f"`{reason}`", meaning) for reason, meaning in REASONS.items()]),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _REFUSED = 1
 _LARGEST_FILE = 256 << 20
+_OF_SEVERAL = ("not_json", "too_big")  # why a file of several batches is no batch
+_OF_LINE_END = ("not_otlp", "bad_gzip")  # why a message with a line break after it is no batch
 Batch = TypeVar("Batch")
 
 
@@ -49,7 +51,8 @@ def command(
     FILE is one OTLP batch, as the Collector's Kafka exporter writes it, or one batch in JSON per line, as its file
     exporter does. Prints every field with its value, span and attribute, then the fields that are not recorded: why,
     and what to switch on in the application. Exit status 1 means that a span cannot be read, that no span belongs to
-    an application, or that a trace would be refused. Needs neither Kafka nor ClickHouse.
+    an application or an evaluator, or that a trace would be refused; 2, that FILE cannot be read. Needs neither Kafka
+    nor ClickHouse.
 
     \b
     Examples:
@@ -85,10 +88,10 @@ def _batches(path: Path, decode: Callable[[bytes], Batch]) -> list[Batch]:
     if len(value) > _LARGEST_FILE:
         raise click.UsageError(f"{path}: more than {_LARGEST_FILE >> 20} MiB; explain a part of it")
     try:
-        return [decode(value)]
+        return [_decode_message(value, decode)]
     except BadRecord as bad:
-        lines = [line for line in value.splitlines() if line.strip()]
-        if bad.reason != "not_json" or len(lines) < 2 or not all(line.lstrip().startswith(b"{") for line in lines):
+        lines = [line for line in value.splitlines() if line.strip()] if bad.reason in _OF_SEVERAL else []
+        if len(lines) < 2 or not all(line.lstrip().startswith(b"{") for line in lines):
             raise click.UsageError(f"{path}: {bad.detail}") from None
     batches = []
     for number, line in enumerate(lines, 1):
@@ -97,3 +100,18 @@ def _batches(path: Path, decode: Callable[[bytes], Batch]) -> list[Batch]:
         except BadRecord as bad:
             raise click.UsageError(f"{path}, line {number}: {bad.detail}") from None
     return batches
+
+
+def _decode_message(value: bytes, decode: Callable[[bytes], Batch]) -> Batch:
+    """The batch; if it is none, without the line break that kafka-console-consumer.sh writes after each message."""
+    from ragtide.evaluators.errors import BadRecord
+
+    try:
+        return decode(value)
+    except BadRecord as bad:
+        if bad.reason not in _OF_LINE_END or not value.endswith(b"\n"):
+            raise
+        try:
+            return decode(value[:-1])
+        except BadRecord:
+            raise bad from None

@@ -10,6 +10,7 @@ import msgspec
 from ragtide.evaluators.errors import BadRecord
 from ragtide.stream.ingest.decoding import Limits
 from ragtide.stream.ingest.otel import (
+    LOG_SPAN_MISSING,
     REASONS,
     Counts,
     LogBatch,
@@ -54,6 +55,7 @@ class Explanation:
     counts: Counter[str] = field(default_factory=Counter)
     unmapped: Counter[str] = field(default_factory=Counter)
     without_application: list[str] = field(default_factory=list)
+    of_judges: list[str] = field(default_factory=list)
 
     @property
     def trace_ids(self) -> list[str]:
@@ -64,6 +66,11 @@ class Explanation:
     def refused(self) -> Counter[str]:
         """Spans and log records that cannot be read, by reason."""
         return sum((one.refused for one in self._counts), Counter())
+
+    @property
+    def notes(self) -> Counter[str]:
+        """What is left out, or incomplete, without a fault of the file, by reason."""
+        return sum((one.skipped for one in self._counts), +self.counts)
 
     @property
     def adjusted(self) -> Counter[str]:
@@ -89,12 +96,15 @@ class Explanation:
         for logged in self.logs:
             for event in logged.events:
                 events.setdefault(event.trace_id, []).append(event)
+        for trace_id, lonely in events.items():
+            if trace_id not in spans:
+                self.counts[LOG_SPAN_MISSING] += len(lonely)
         for trace_id in self.trace_ids if only is None else [only]:
             found = map_spans(spans[trace_id], events.get(trace_id, ()))
             self.counts.update(found.counts)
             self.unmapped.update(found.unmapped)
             if not found.traces:
-                self.without_application.append(trace_id)
+                (self.of_judges if found.counts["only_judges"] else self.without_application).append(trace_id)
             for mapped in found.traces:
                 faults = validate(mapped.encode(), self.limits).faults
                 self.traces.append(Explained(mapped, faults, conventions_of(mapped.request.spans)))
@@ -106,9 +116,10 @@ def as_object(explanation: Explanation) -> dict[str, Any]:
         "spans": sum(len(batch.spans) for batch in explanation.batches),
         "refused": dict(explanation.refused),
         "adjusted": dict(explanation.adjusted),
-        "counts": dict(+explanation.counts),
+        "counts": dict(explanation.notes),
         "unmapped": dict(explanation.unmapped),
         "without_application": explanation.without_application,
+        "of_judges": explanation.of_judges,
         "traces": [_trace_object(one) for one in explanation.traces],
     }
 
@@ -155,6 +166,12 @@ def show(explanation: Explanation) -> None:
     """Print the explanation."""
     for explained in explanation.traces:
         _show_trace(explained)
+    for trace_id in explanation.of_judges:
+        say(
+            f"trace {trace_id}: it has only spans of evaluators, and they are left out",
+            mark="left out      ",
+            colour="yellow",
+        )
     for trace_id in explanation.without_application:
         say(
             f"trace {trace_id}: no span has a kind that is known (an LLM call, a retrieval, a chain, …)",
@@ -164,7 +181,7 @@ def show(explanation: Explanation) -> None:
     for counts, what in (
         (explanation.refused, "left out, since they cannot be read"),
         (explanation.adjusted, "changed, or read without a part"),
-        (explanation.counts, "noted"),
+        (explanation.notes, "noted"),
     ):
         if found := describe_counts(+counts):
             say(f"{what}: {found}", mark="counted       ", colour="yellow")

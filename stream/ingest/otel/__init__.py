@@ -1,5 +1,6 @@
 """OpenTelemetry: decode OTLP batches of spans and logs, and map the spans of one trace to canonical traces."""
 
+from ragtide.stream.ingest.otel.log_events import LOG_SPAN_MISSING
 from ragtide.stream.ingest.otel.mapping import MappedSpans, MappedTrace, Origin, map_spans
 from ragtide.stream.ingest.otel.missing import REASONS, conventions_of, hint_of
 from ragtide.stream.ingest.otel.otlp import Encoding, decode_logs, decode_spans, describe_counts
@@ -7,6 +8,7 @@ from ragtide.stream.ingest.otel.spans import Counts, LogBatch, LogEvent, Span, S
 from ragtide.stream.ingest.otel.unwrap import Missing
 
 __all__ = [
+    "LOG_SPAN_MISSING",
     "REASONS",
     "Counts",
     "Encoding",

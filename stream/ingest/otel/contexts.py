@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragtide.stream.ingest.otel.documents import Document, read_documents, with_ids_of
+from ragtide.stream.ingest.otel.documents import Document, Documents, read_documents, with_ids_of
 from ragtide.stream.ingest.otel.names import FIELDS, OI
 from ragtide.stream.ingest.otel.source import Source
 from ragtide.stream.ingest.otel.spans import Span, Value
@@ -16,18 +16,22 @@ _OUTPUT = next(source for source in _OF_RETRIEVER if source.attribute == "output
 
 
 class Contexts(NamedTuple):
-    """The chunks; None: not recorded. `missing` says why, or why chunks have no text. First span and source."""
+    """The chunks; None: not recorded. `missing` says why, or why chunks have no text. First span and source.
+
+    `left_out`: documents beyond the most that are read of one span.
+    """
 
     chunks: Sequence[Value] | None
     missing: Missing | None = None
     span: Span | None = None
     source: Source | None = None
+    left_out: int = 0
 
 
 class _Found(NamedTuple):
     span: Span
     source: Source
-    documents: list[Document]
+    documents: Documents
 
 
 def find_contexts(tree: Tree, request: Request) -> Contexts:
@@ -66,10 +70,10 @@ def _read(span: Span, sources: Sequence[Source]) -> _Found | Missing | None:
         if isinstance(documents, Missing):
             missing = missing or documents
         elif documents is not None:
-            if source.convention == OI and any(one.id is None for one in documents):
+            if source.convention == OI and any(one.id is None for one in documents.read):
                 others = read_documents(span, _OUTPUT)
-                if isinstance(others, list):
-                    documents = with_ids_of(documents, others)
+                if isinstance(others, Documents):
+                    documents = documents._replace(read=with_ids_of(documents.read, others.read))
             return _Found(span, source, documents)
     return missing
 
@@ -79,7 +83,7 @@ def _chunks(found: Sequence[_Found]) -> Contexts:
     seen: set[tuple[str, str]] = set()
     without_text = redacted = 0
     for one in found:
-        for place, document in enumerate(one.documents, 1):
+        for place, document in enumerate(one.documents.read, 1):
             key = ("id", document.id) if document.id is not None else ("text", document.text or "")
             if key != ("text", "") and key in seen:
                 continue
@@ -91,7 +95,8 @@ def _chunks(found: Sequence[_Found]) -> Contexts:
     if without_text:
         reason = f"{without_text} of {len(chunks)} chunks"
         missing = Missing("redacted" if redacted else "no_text", reason)
-    return Contexts(chunks, missing, found[0].span, found[0].source)
+    left_out = sum(one.documents.left_out for one in found)
+    return Contexts(chunks, missing, found[0].span, found[0].source, left_out)
 
 
 def _chunk(document: Document, rank: int, fallback: str) -> dict[str, Value]:

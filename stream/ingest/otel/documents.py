@@ -1,5 +1,6 @@
 """Read retrieved documents from spans, each on its own: a bad one costs that document."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -30,7 +31,14 @@ class Document(NamedTuple):
     is_redacted: bool = False
 
 
-def read_documents(span: Span, source: Source) -> list[Document] | Missing | None:
+class Documents(NamedTuple):
+    """The first documents of a span, and how many more it has: these are left out."""
+
+    read: list[Document]
+    left_out: int = 0
+
+
+def read_documents(span: Span, source: Source) -> Documents | Missing | None:
     """The documents of a span; None: the source is not there, an empty list: it is, and nothing was found."""
     return _READERS[source.form](span, source.attribute)
 
@@ -46,7 +54,7 @@ def with_ids_of(documents: list[Document], others: Sequence[Document]) -> list[D
     ]
 
 
-def _listed(span: Span, attribute: str) -> list[Document] | Missing | None:
+def _listed(span: Span, attribute: str) -> Documents | Missing | None:
     value = span.attributes.get(attribute)
     if value is None:
         return None
@@ -62,15 +70,15 @@ def _listed(span: Span, attribute: str) -> list[Document] | Missing | None:
     good = [one for one in documents if one is not None]
     if decoded and not good:
         return Missing("wrong_type", f"none of {len(decoded)} documents can be read")
-    return good
+    return Documents(good, max(0, len(decoded) - _MOST))
 
 
-def _flattened(span: Span, attribute: str) -> list[Document] | Missing | None:
+def _flattened(span: Span, attribute: str) -> Documents | Missing | None:
     if span.attributes.get(attribute) == REDACTED:
         return Missing("redacted")
     found = flattened(span, attribute)
     if not found:
-        return [] if span.attributes.get(attribute) == [] else None
+        return Documents([]) if span.attributes.get(attribute) == [] else None
     documents = []
     for fields in list(found.values())[:_MOST]:
         metadata = fields.get("document.metadata")
@@ -87,13 +95,16 @@ def _flattened(span: Span, attribute: str) -> list[Document] | Missing | None:
                 text == REDACTED,
             )
         )
-    return documents
+    return Documents(documents, max(0, len(found) - _MOST))
 
 
-def _from_events(span: Span, attribute: str) -> list[Document] | Missing | None:
-    documents = []
+def _from_events(span: Span, attribute: str) -> Documents | Missing | None:
+    documents: list[Document] = []
+    left_out = 0
     for event in span.events:
-        if event.name == attribute:
+        if event.name == attribute and len(documents) >= _MOST:
+            left_out += 1
+        elif event.name == attribute:
             prefix = f"{attribute}."
             fields = {name.removeprefix(prefix): value for name, value in event.attributes.items()}
             entity = fields.pop("entity", None)
@@ -106,7 +117,7 @@ def _from_events(span: Span, attribute: str) -> list[Document] | Missing | None:
                 fields = {**entity, **fields}
             if (document := _document(fields)) is not None:
                 documents.append(document)
-    return documents or None
+    return Documents(documents, left_out) if documents else None
 
 
 def _document(item: Value) -> Document | None:
@@ -150,7 +161,7 @@ def _document(item: Value) -> Document | None:
 def _score(value: Value) -> float | None:
     """A finite number, which may be negative."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value) if abs(value) < float("inf") else None
+        return float(value) if abs(value) <= sys.float_info.max else None
     found = number_of(value) if isinstance(value, str) else None
     return float(found) if isinstance(found, (int, float)) else None
 
@@ -165,7 +176,7 @@ def _first_text(fields: Mapping[str, Value], keys: tuple[str, ...]) -> str | Non
     return None
 
 
-_READERS: Mapping[Form, Callable[[Span, str], list[Document] | Missing | None]] = {
+_READERS: Mapping[Form, Callable[[Span, str], Documents | Missing | None]] = {
     "documents": _listed,
     "indexed documents": _flattened,
     "event documents": _from_events,

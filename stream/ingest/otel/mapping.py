@@ -28,6 +28,7 @@ _REQUESTS = ("chain", "agent", None)
 _UNKNOWN = ("unknown", "none", "null")
 _NOT_SENT = Missing("not_sent")
 _UNKNOWN_SERVICE = "unknown_service"
+_SHORTEST_CUT = 40  # characters; shorter texts may be a part of the question itself
 _LONGEST_ATTRIBUTE = 4_096
 _MOST_ATTRIBUTES = 32
 _FINISH_REASONS = ("gen_ai.response.finish_reasons", "llm.finish_reason")
@@ -83,12 +84,14 @@ class MappedSpans:
 
 def map_spans(spans: Iterable[Span], logs: Sequence[LogEvent] = ()) -> MappedSpans:
     """Map the spans, and the log records, of one trace id. Without a span of an application there is no trace."""
-    tree = build_tree(join_logs(spans, logs) if logs else spans)
+    counts: Counter[str] = Counter()
+    tree = build_tree(join_logs(spans, logs, counts) if logs else spans)
+    tree.counts.update(counts)
     unmapped = Counter(
         prefix for span in tree.spans for name in span.attributes if (prefix := _unmapped_prefix(name)) is not None
     )
     if not tree.requests:
-        tree.counts["no_application"] += 1
+        tree.counts["only_judges" if tree.counts["judge_span"] else "no_application"] += 1
     return MappedSpans([_Mapper(tree, request).map() for request in tree.requests], tree.counts, unmapped)
 
 
@@ -133,6 +136,8 @@ class _Mapper:
         self._set("trace_id", self._trace_id(), Origin(self._request.root.span_id, self._request.root.name, "", ""))
         self._set_measure("time", measures.time_of(self._request))
         contexts = find_contexts(self._tree, self._request)
+        if contexts.left_out:
+            self._tree.counts["documents_left_out"] += contexts.left_out
         for path, keys in _FIRST_RECORDED:
             if keys is None or not self._present.isdisjoint(keys):
                 self._find(path)
@@ -230,15 +235,17 @@ class _Mapper:
             self._mapped.missing["contexts.text"] = contexts.missing
 
     def _cut_question(self, contexts: Contexts) -> None:
-        """Cut chunks out of a question that is the prompt of the LLM call."""
+        """Cut chunks out of a question that is the prompt of the LLM call: the longest first."""
         question, origin = self._mapped.fields.get("question"), self._mapped.origins.get("question")
         if not isinstance(question, str) or origin is None or origin.attribute not in _PROMPTS:
             return
+        chunks = [chunk.get("text") for chunk in contexts.chunks or () if isinstance(chunk, dict)]
         rest = question
-        for chunk in contexts.chunks or ():
-            text = chunk.get("text") if isinstance(chunk, dict) else None
-            if isinstance(text, str) and text.strip():
-                rest = rest.replace(text, "")
+        for text in sorted(
+            {text.strip() for text in chunks if isinstance(text, str)}, key=lambda one: (-len(one), one)
+        ):
+            if text and text in rest:
+                rest = rest.replace(text, "") if len(text) >= _SHORTEST_CUT else _without_lines(rest, text)
         if rest != question and rest.strip():
             self._mapped.fields["question"] = rest.strip()
             self._mapped.fields["attributes"] = {"question_from": "prompt"}
@@ -301,6 +308,14 @@ class _Mapper:
         before = self._mapped.fields.get("attributes")
         if kept or before:
             self._mapped.fields["attributes"] = {**kept, **(before if isinstance(before, dict) else {})}
+
+
+def _without_lines(text: str, lines: str) -> str:
+    """The text without the lines, where they stand on lines of their own."""
+    found = f"\n{text}\n"
+    while (shorter := found.replace(f"\n{lines}\n", "\n")) != found:  # neighbours share a line break
+        found = shorter
+    return found[1:-1]
 
 
 def _refined(path: str, found: str, span: Span, source: Source) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from ragtide.stream.ingest.otel.reading import Reader
+from ragtide.stream.ingest.otel.reading import Reader, number_of
 from ragtide.stream.ingest.otel.source import Kind, Source
 from ragtide.stream.ingest.otel.spans import Span
 from ragtide.stream.ingest.otel.tree import Request, Tree
@@ -84,10 +84,14 @@ def summed(spans: Sequence[Span], readers: Sequence[Reader]) -> Sum | Missing:
     values: list[float] = []
     counted: list[Span] = []
     first: Source | None = None
+    missing: Missing | None = None
     without = 0
     for span in spans:
         for reader in readers:
-            if reader.key in span.attributes and (number := _number(span, reader)) is not None:
+            number = _number(span, reader) if reader.key in span.attributes else None
+            if isinstance(number, Missing):
+                missing = missing or number
+            elif number is not None:
                 values.append(number)
                 counted.append(span)
                 first = first or reader.source
@@ -95,17 +99,13 @@ def summed(spans: Sequence[Span], readers: Sequence[Reader]) -> Sum | Missing:
         else:
             without += not span.is_error
     if first is None:
-        return Missing("not_sent" if spans else "no_span")
+        return missing or Missing("not_sent" if spans else "no_span")
     if without:
-        return Missing("incomplete", f"{without} of {len(counted) + without} LLM calls have none")
+        why = f", or one that is not read: {missing.detail}" if missing is not None else ""
+        return Missing("incomplete", f"{without} of {len(counted) + without} LLM calls have none{why}")
     return Sum(sum(sorted(values)), first, counted)
 
 
-def _number(span: Span, reader: Reader) -> float | None:
+def _number(span: Span, reader: Reader) -> float | Missing | None:
     found = reader.read(span, reader.source.attribute)
-    if isinstance(found, str):
-        try:
-            found = float(found)
-        except ValueError:
-            return None
-    return found if isinstance(found, (int, float)) and 0 <= found < float("inf") else None
+    return number_of(found) if isinstance(found, (str, int, float)) else found if isinstance(found, Missing) else None

@@ -13,6 +13,7 @@ REASONS: Mapping[Reason, str] = {
     "ambiguous": "the value is an object of several texts, and none has a usual name",
     "no_text": "it is there without a text",
     "wrong_type": "the value has a type that is not read",
+    "out_of_range": "the number is larger than any count, cost or time",
     "no_span": "no span of this kind came",
     "incomplete": "some of the spans that count have no value, and a part is no sum",
     "clock": "the times of the spans contradict each other",

@@ -5,14 +5,23 @@ docs/opentelemetry.md shows the table.
 """
 
 from collections.abc import Mapping
+from typing import Final
 
-from ragtide.stream.ingest.otel.source import Kind, Source
+from ragtide.stream.ingest.otel.source import Convention, Kind, Source
 
-OTEL, GENAI, OI, TL = "OpenTelemetry", "OpenTelemetry GenAI", "OpenInference", "Traceloop"
-LF, CA, TR, ML, VA, OURS = "Langfuse", "Confident AI", "TruLens", "MLflow", "Vercel AI SDK", "ragtide"
+OTEL: Final = "OpenTelemetry"
+GENAI: Final = "OpenTelemetry GenAI"
+OI: Final = "OpenInference"
+TL: Final = "Traceloop"
+LF: Final = "Langfuse"
+CA: Final = "Confident AI"
+TR: Final = "TruLens"
+ML: Final = "MLflow"
+VA: Final = "Vercel AI SDK"
+OURS: Final = "ragtide"
 
 # The versions of the instrumentation in which the names of a convention were seen; a source may say otherwise.
-SEEN: Mapping[str, str] = {
+SEEN: Mapping[Convention, str] = {
     OTEL: "semantic conventions 1.27 to 1.41",
     GENAI: "opentelemetry-util-genai 1.2b0, 1.3b0; semantic-conventions-genai until August 2026",
     OI: "openinference-instrumentation-langchain 0.1.80, -llama-index 4.6.1; semantic conventions 0.1.42",
@@ -210,7 +219,7 @@ FIELDS: Mapping[str, tuple[Source, ...]] = {
 }
 
 # The kind of a span: the first attribute that has one of the values.
-KINDS: tuple[tuple[str, str, Mapping[str, Kind]], ...] = (
+KINDS: tuple[tuple[str, Convention, Mapping[str, Kind]], ...] = (
     (
         "openinference.span.kind",
         OI,

@@ -156,9 +156,14 @@ def decode_logs(value: bytes) -> LogBatch:
     )
     for item in items:
         try:
-            events.append(_log_event(item, counts))
+            event = _log_event(item, counts)
         except BadItem as bad:
             counts.refused[bad.reason] += 1
+            continue
+        if event is None:
+            counts.skipped["no_span"] += 1
+        else:
+            events.append(event)
     return LogBatch(events, counts)
 
 
@@ -252,14 +257,15 @@ def _span(raw: msgspec.Raw, resource: dict[str, Value], scope: Scope, counts: Co
     )
 
 
-def _log_event(raw: msgspec.Raw, counts: Counts) -> LogEvent:
+def _log_event(raw: msgspec.Raw, counts: Counts) -> LogEvent | None:
+    """The log record; None for one of no span."""
     try:
         item = _LOG_RECORD.decode(raw)
         body = _value(_ANY.decode(item.body)) if item.body != _ABSENT else None
     except (*_FAILURES, ValueError):
         raise BadItem("malformed") from None
     if not item.trace_id or not item.span_id:
-        raise BadItem("no_span")
+        return None
     attributes = _attributes(item.attributes, counts)
     return LogEvent(
         _id(item.trace_id, TRACE_ID_BYTES, "bad_trace_id", counts),

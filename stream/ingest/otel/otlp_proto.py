@@ -110,9 +110,14 @@ def decode_logs(value: bytes) -> LogBatch:
     for _, _, items in _items(value, parsers, counts):
         for item in items:
             try:
-                events.append(_log_event(_parse("LogRecord", item, parsers, counts)))
+                event = _log_event(_parse("LogRecord", item, parsers, counts))
             except BadItem as bad:
                 counts.refused[bad.reason] += 1
+                continue
+            if event is None:
+                counts.skipped["no_span"] += 1
+            else:
+                events.append(event)
     return LogBatch(events, counts)
 
 
@@ -180,9 +185,10 @@ def _span(message: Any, resource: dict[str, Value], scope: Scope, counts: Counts
     )
 
 
-def _log_event(message: Any) -> LogEvent:
+def _log_event(message: Any) -> LogEvent | None:
+    """The log record; None for one of no span."""
     if len(message.trace_id) != TRACE_ID_BYTES or len(message.span_id) != SPAN_ID_BYTES:
-        raise BadItem("no_span")
+        return None
     attributes = _attributes(message.attributes)
     name = _text(message.event_name) or str(attributes.get("event.name", ""))
     return LogEvent(message.trace_id.hex(), message.span_id.hex(), name, message.time, attributes, _value(message.body))

@@ -20,6 +20,7 @@ from ragtide.stream.ingest.otel.unwrap import (
 
 Reading: TypeAlias = "str | float | list[str] | Missing | None"
 _LONGEST_INDEX = 6  # digits
+_LARGEST_NUMBER = 1e12  # of one call: tokens, US dollars, milliseconds. Sums of it fit 64 bits.
 _MIME_TYPES = {"input.value": "input.mime_type", "output.value": "output.mime_type"}
 
 
@@ -68,7 +69,7 @@ def scalar_text(value: Value) -> str | Missing | None:
 
 
 def number_of(value: Value) -> float | Missing | None:
-    """A finite number, not negative; one in a text too."""
+    """A number from 0 to 1e12, in a text too. No count, cost or time is larger."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -78,7 +79,7 @@ def number_of(value: Value) -> float | Missing | None:
             return Missing("wrong_type", "a number wanted")
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
         return Missing("wrong_type", "a number of 0 or more wanted")
-    return value
+    return value if value <= _LARGEST_NUMBER else Missing("out_of_range", f"more than {_LARGEST_NUMBER:g}")
 
 
 def _resource_text(span: Span, attribute: str) -> Reading:

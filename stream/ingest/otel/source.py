@@ -63,7 +63,7 @@ class Source(NamedTuple):
     """An attribute that a field may come from. `with_` is a second one that completes it, such as a version."""
 
     attribute: str
-    convention: str
+    convention: Convention
     of: Of = "any span"
     form: Form = "text"
     with_: str = ""

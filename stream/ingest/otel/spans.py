@@ -62,9 +62,14 @@ class LogEvent(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Counts:
-    """Counts by reason: spans or log records left out, and values that were changed or left out."""
+    """Counts by reason.
+
+    `refused`: spans and log records that cannot be read. `skipped`: log records that are good and of no span.
+    `adjusted`: values that were changed or left out.
+    """
 
     refused: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
     adjusted: Counter[str] = field(default_factory=Counter)
 
 

@@ -1,10 +1,14 @@
 """Find the text in what instrumentation records as input or output: a text, JSON, chat messages, their parts."""
 
+import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
 
+from ragtide.evaluators.errors import BadRecord
+from ragtide.stream.ingest.canonical_json import repair_json
 from ragtide.stream.ingest.otel.names import REDACTED
 from ragtide.stream.ingest.otel.spans import Value
 
@@ -15,6 +19,7 @@ Reason = Literal[
     "ambiguous",
     "no_text",
     "wrong_type",
+    "out_of_range",
     "no_span",
     "incomplete",
     "clock",
@@ -45,18 +50,40 @@ _MOST_LEVELS = 8
 _MOST_KEYS = 12  # named in a detail
 _LONGEST_KEY = 40
 _TEXT_PARTS = ("text", "input_text", "output_text")
+_LONGEST_INT = 18  # digits that fit 64 bits
 _DECODE = msgspec.json.Decoder().decode
 
 
 def decode_json(text: str) -> Value:
-    """Decode a text that may hold JSON; a text that does not stays as it is."""
+    """Decode a text that may hold JSON; a text that does not stays as it is.
+
+    Numbers that are not finite become null, and halves of surrogate pairs U+FFFD: JSON has neither, Python writes both.
+    """
     if text.lstrip()[:1] not in ("{", "["):
         return text
     try:
         decoded: Value = _DECODE(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return _repaired(text)
+    return decoded
+
+
+def _repaired(text: str) -> Value:
+    try:
+        lenient = json.loads(text, parse_constant=lambda _: None, parse_float=_finite, parse_int=_finite_int)
+        decoded: Value = repair_json(json.dumps(lenient).encode())
+    except (ValueError, RecursionError, BadRecord):
         return text
     return decoded
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
+
+
+def _finite_int(digits: str) -> float | None:
+    return int(digits) if len(digits) <= _LONGEST_INT else _finite(digits)
 
 
 def text_of(value: Value, side: Side, *, is_plain: bool = False) -> str | Missing | None:

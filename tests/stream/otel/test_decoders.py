@@ -252,6 +252,18 @@ def test_gzip_is_unpacked_up_to_the_limit() -> None:
         decode_spans(value, largest=10)
 
 
+def test_every_member_of_a_gzip_is_read_up_to_the_limit() -> None:
+    first, second = (in_proto({"a": name}).SerializeToString() for name in ("first", "second"))
+    members = gzip.compress(first) + gzip.compress(second)
+    for value in (members, members + bytes(512)):
+        assert [span.attributes["a"] for span in decode_spans(value).spans] == ["first", "second"]
+    bomb = gzip.compress(b" " * 600_000) * 2
+    for wrong, reason in ((bomb, "too_big"), (members[:-12], "bad_gzip"), (members + b"other", "bad_gzip")):
+        with pytest.raises(BadRecord) as raised:
+            decode_spans(wrong, largest=1_000_000)
+        assert raised.value.reason == reason
+
+
 def test_a_batch_of_10_000_spans() -> None:
     spans = decode_spans(in_proto(*({"n": number} for number in range(10_000))).SerializeToString()).spans
     assert [span.attributes["n"] for span in spans] == list(range(10_000))
@@ -293,7 +305,8 @@ def test_log_records_without_a_span_are_counted() -> None:
     set_value(record.body, {"index": 0})
     batch = decode_logs(request.SerializeToString())
     assert [(event.name, event.body) for event in batch.events] == [("gen_ai.choice", {"index": 0})]
-    assert batch.counts.refused == {"no_span": 1}
+    assert batch.counts.skipped == {"no_span": 1}
+    assert not batch.counts.refused
 
 
 def test_without_protobuf_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ragtide.stream.cli import main
+from ragtide.stream.ingest.otel.otlp import LARGEST_BATCH
 from tests.stream.otel.scene import ANSWER, HOURS, QUESTION, RECORDED, TRACE
 
+SPAN = "00f067aa0ba902b7"
 SPANS = str(RECORDED / "openinference_langchain.json")
 
 
@@ -27,7 +30,7 @@ def a_span(trace_id: str = TRACE, **attributes: str) -> dict[str, Any]:
     pairs = [{"key": key.replace("__", "."), "value": {"stringValue": value}} for key, value in attributes.items()]
     return {
         "traceId": trace_id,
-        "spanId": "00f067aa0ba902b7",
+        "spanId": SPAN,
         "name": "ask",
         "startTimeUnixNano": "1790000000000000000",
         "endTimeUnixNano": "1790000001500000000",
@@ -104,6 +107,16 @@ def test_protobuf_and_gzip_are_read_as_json_is() -> None:
     assert json.loads(run("-", "--json", "--encoding", "otlp_proto", input=gzip.compress(proto)).output) == expected
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_message_may_end_in_the_line_break_of_the_console_consumer(pack: Callable[[bytes], bytes]) -> None:
+    proto = pack((RECORDED / "openinference_langchain.binpb").read_bytes())
+    expected = run("-", input=proto)
+    for encoding in ("otlp", "otlp_proto"):
+        done = run("-", "--encoding", encoding, input=proto + b"\n")
+        assert (done.exit_code, done.output) == (0, expected.output)
+    assert run("-", input=b"\n\x00\n").exit_code == 0
+
+
 def test_log_records_complete_the_spans() -> None:
     name = str(RECORDED / "genai_langchain_events")
     without = run(f"{name}.json")
@@ -125,6 +138,50 @@ def test_a_batch_per_line_and_one_trace_of_several() -> None:
     unknown = run("-", "--trace", TRACE[:-1] + "d", input=lines)
     assert unknown.exit_code == 2
     assert f"did you mean {TRACE}?" in unknown.output
+
+
+def test_lines_that_are_larger_than_a_batch_together_are_read_one_by_one(tmp_path: Path) -> None:
+    file = tmp_path / "spans.jsonl"
+    padding = b" " * (LARGEST_BATCH // 2)
+    file.write_bytes(batch(CHAIN) + padding + b"\n" + batch({**CHAIN, "traceId": "1" * 32}) + padding + b"\n")
+    done = run(str(file))
+    assert done.exit_code == 0
+    assert done.output.splitlines()[-1] == "2 spans: 2 traces accepted, 0 refused"
+
+
+def test_log_records_of_no_span_are_notes(tmp_path: Path) -> None:
+    other = {"traceId": "1" * 32, "spanId": SPAN}
+    records = [{"body": {"stringValue": "started"}}, {"traceId": TRACE, "spanId": "1" * 16}, other, other]
+    logs = tmp_path / "logs.json"
+    logs.write_text(json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}))
+    done = run("-", "--logs", str(logs), input=batch(CHAIN))
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[-2:] == [
+        "counted       noted: 3 log_span_missing, 1 no_span",
+        "1 span: 1 trace accepted, 0 refused",
+    ]
+    counts = json.loads(run("-", "--json", "--logs", str(logs), input=batch(CHAIN)).output)
+    assert (counts["counts"], counts["refused"]) == ({"log_span_missing": 3, "no_span": 1}, {})
+
+
+@pytest.mark.parametrize("form", ["a list", "flattened"])
+def test_documents_that_are_left_out_are_counted(form: str) -> None:
+    kind = {"openinference__span__kind": "RETRIEVER", "input__value": "q"}
+    flattened = {f"retrieval__documents__{number}__document__content": f"c{number}" for number in range(10_002)}
+    listed = {"output__value": json.dumps(list(flattened.values()))}
+    done = run("-", input=batch(a_span(**kind, **(listed if form == "a list" else flattened))))
+    assert "counted       noted: 2 documents_left_out" in done.output.splitlines()
+    assert "recorded      contexts: 10,000 chunks" in done.output
+
+
+def test_a_trace_of_evaluators_only_is_left_out_and_the_status_is_0() -> None:
+    done = run("-", input=batch(a_span(openinference__span__kind="EVALUATOR", output__value="0.7")))
+    assert done.exit_code == 0
+    assert done.output.splitlines() == [
+        f"left out      trace {TRACE}: it has only spans of evaluators, and they are left out",
+        "counted       noted: 1 judge_span, 1 only_judges",
+        "1 span: 0 traces accepted, 0 refused",
+    ]
 
 
 def test_spans_that_cannot_be_read_are_counted_and_the_status_is_1() -> None:

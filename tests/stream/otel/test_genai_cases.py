@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragtide.stream.ingest.otel.documents import Document, read_documents
+from ragtide.stream.ingest.otel.documents import Document, Documents, read_documents
 from ragtide.stream.ingest.otel.names import FIELDS
 from ragtide.stream.ingest.otel.unwrap import Missing, assistant_text, text_of, user_text
 from tests.stream.otel.scene import span
@@ -102,6 +102,13 @@ def test_output_messages(messages: Any, found: str | Missing) -> None:
                 Document(None, "x", None, None, {}),
             ],
         ),
+        (
+            "output.value",
+            '[{"page_content":"x","score":NaN,"metadata":{"n":1e400}},{"page_content":"y\\udc00","score":'
+            + f"{'9' * 400}"
+            + "}]",
+            [Document(None, "x", None, None, {"n": None}), Document(None, "y\ufffd", None, None, {})],
+        ),
         ("traceloop.entity.output", {"documents": [{"page_content": "t"}]}, [Document(None, "t", None, None, {})]),
         ("gen_ai.retrieval.documents", "no list", Missing("wrong_type", "a list of documents wanted")),
         ("gen_ai.retrieval.documents", "__REDACTED__", Missing("redacted")),
@@ -110,7 +117,8 @@ def test_output_messages(messages: Any, found: str | Missing) -> None:
 def test_documents(attribute: str, documents: Any, found: Any) -> None:
     source = next(one for one in FIELDS["contexts"] if one.attribute == attribute)
     attributes: dict[str, Any] = {attribute: documents if isinstance(documents, str) else json.dumps(documents)}
-    assert read_documents(span(1, **attributes), source) == found
+    expected = Documents(found) if isinstance(found, list) else found
+    assert read_documents(span(1, **attributes), source) == expected
 
 
 @pytest.mark.parametrize(
@@ -128,6 +136,10 @@ def test_documents(attribute: str, documents: Any, found: Any) -> None:
         ('{"id": "x", "model": "m"}', None),
         ('{"first": "a", "second": "b"}', Missing("ambiguous", "first, second")),
         ("[not JSON", "[not JSON"),
+        ('{"inputs":{"question":"hi \\ud83d"}}', "hi \ufffd"),
+        ('{"inputs":{"question":"hi \\ud83d\\ude00"},"score":NaN}', "hi \U0001f600"),
+        ('{"question":"q","scores":[NaN,-Infinity,1e400,' + "9" * 5_000 + "]}", "q"),
+        ('{"question": NaN}', None),
         ("12", "12"),
         (12, "12"),
         (True, "true"),

@@ -293,24 +293,6 @@ def test_no_retriever_and_an_empty_retrieval_differ() -> None:
     assert fields_of(map_one(span(1, **CHAIN), empty))["contexts"] == []
 
 
-def test_chunks_are_cut_out_of_a_question_that_is_the_prompt() -> None:
-    prompt = f"{HOURS}\n\n{QUESTION}"
-    mapped = map_one(
-        span(1, 0, 0, 0.2, gen_ai__operation__name="retrieval", gen_ai__retrieval__documents=f'["{HOURS}"]'),
-        span(
-            2,
-            0,
-            0.3,
-            1,
-            gen_ai__operation__name="chat",
-            gen_ai__input__messages=messages("user", text(prompt)),
-            gen_ai__output__messages=messages("assistant", text(ANSWER)),
-        ),
-    )
-    assert fields_of(mapped)["question"] == QUESTION
-    assert fields_of(mapped)["attributes"]["question_from"] == "prompt"
-
-
 def test_the_answer_is_of_the_last_call_that_wrote_text() -> None:
     tool_call = messages("assistant", {"type": "tool_call", "id": "1", "name": "search", "arguments": {}})
     mapped = map_one(

@@ -1,11 +1,14 @@
 """The table of names fits the trace, and the page of OpenTelemetry shows it."""
 
+from typing import get_args
+
 from docs.generate import PAGES
 from ragtide.stream.ingest.fields import all_fields
 from ragtide.stream.ingest.otel.documents import _READERS as DOCUMENT_READERS
 from ragtide.stream.ingest.otel.known_names import PREFIXES, is_mapped
 from ragtide.stream.ingest.otel.names import FIELDS, KINDS, SEEN
 from ragtide.stream.ingest.otel.reading import READERS
+from ragtide.stream.ingest.otel.source import Convention
 
 
 def test_every_field_of_the_table_is_a_field_of_a_trace() -> None:
@@ -32,7 +35,7 @@ def test_no_source_is_listed_twice() -> None:
 
 def test_every_convention_says_where_it_was_seen() -> None:
     used = {source.convention for sources in FIELDS.values() for source in sources} | {one for _, one, _ in KINDS}
-    assert used == set(SEEN)
+    assert used == set(SEEN) == set(get_args(Convention))
 
 
 def test_unknown_names_of_conventions_are_not_mapped() -> None:
