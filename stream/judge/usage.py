@@ -65,7 +65,7 @@ def _describe(used: Usage) -> str:
     repairs = f" ({used.repairs:,} to repair a reply)" if used.repairs else ""
     kinds = ", ".join(f"{kind} {number:,}" for kind, number in sorted(used.failures.items()))
     failures = f"{used.failures.total():,} failures{f' ({kinds})' if kinds else ''}"
-    estimated = f" (estimated for {used.uncounted:,} calls)" if used.uncounted else ""
+    estimated = f" (estimated for {used.uncounted:,} of the calls)" if used.uncounted else ""
     tokens = f"{used.input_tokens:,} input tokens ({used.cached_tokens:,} cached), {used.output_tokens:,} output tokens"
     calls = f"{used.calls:,} calls{repairs}, {used.from_cache:,} replies from the cache, {failures}"
     return f"{calls}, {tokens}{estimated}, {used.cost_usd:,.4f} USD"

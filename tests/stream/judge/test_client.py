@@ -294,7 +294,8 @@ def test_usage_is_a_line_for_each_endpoint() -> None:
     }
     assert usage_lines(usage) == [
         "judge a: 1,201 calls (3 to repair a reply), 4 replies from the cache, 3 failures (judge_reply 1, "
-        "judge_timeout 2), 5,000 input tokens (600 cached), 70 output tokens (estimated for 1 calls), 0.2500 USD",
+        "judge_timeout 2), 5,000 input tokens (600 cached), 70 output tokens "
+        "(estimated for 1 of the calls), 0.2500 USD",
         "judge b: 2 calls, 0 replies from the cache, 0 failures, 0 input tokens (0 cached), "
         "0 output tokens, 0.0000 USD",
     ]
