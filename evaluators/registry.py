@@ -5,6 +5,7 @@ import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from inspect import isgeneratorfunction
 from types import MappingProxyType, ModuleType
 from typing import Any, get_args
 
@@ -54,6 +55,8 @@ def spec_faults(evaluator: Evaluator) -> list[str]:
         faults.append("embeds needs Need.EMBEDDING")
     if (evaluator.judge is not None) != (Need.JUDGE in evaluator.needs):
         faults.append("an evaluator has judge and needs Need.JUDGE, or neither")
+    if evaluator.judge is not None and not isgeneratorfunction(evaluator.judge.converse):
+        faults.append("converse of judge must be a generator function: it yields calls")
     if evaluator.models is None and (evaluator.asks or evaluator.needs & _OF_MODELS):
         faults.append("an evaluator with asks, or that needs a model, must declare models")
     keys = [metric.key for metric in evaluator.metrics]

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from math import inf
@@ -120,8 +120,15 @@ class _Run:
     def conversations(self, trace: int, calls: TraceCalls) -> Iterator[Held]:
         """Yield the conversation about a trace, if there is one. An error in it recurs when the row is scored."""
         use = self.prepared.evaluator.judge
-        if use is not None and trace in self.rows:
+        if use is None or trace not in self.rows:
+            return
+        try:
             conversation = use.converse(self.rows[trace], self._shared, self.prepared.params)
+        except BaseException as error:  # code of others: a plain function may raise before it returns a generator
+            if ends_process(error):
+                raise
+            return
+        if isinstance(conversation, Generator):
             yield Held(conversation, Asker(self._id, calls))
 
     def embeds(self, traces: range) -> Iterator[tuple[int, dict[tuple[str, str], int]]]:

@@ -4,6 +4,7 @@ Labels and annotations are what a deployment named; errors quote Alertmanager's 
 """
 
 import re
+import time
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from urllib3.exceptions import NewConnectionError
 
 from ragtide.evaluators.errors import ConfigError, Refused, Transient
 from ragtide.sinks.alertmanager_settings import AlertmanagerSettings
+from ragtide.sinks.retry_after import retry_after_s
 
 T = TypeVar("T")
 _BUSY = frozenset({408, 425, 429})
@@ -211,7 +213,7 @@ class AlertmanagerGateway:
             raise ConfigError(f"{self.name} redirects {where} {to}: set alertmanager.urls to the address that answers")
         what = f"{self.name} answered {where} with {status}: {_words(response, content)}"
         if status in _BUSY or status >= 500:
-            raise Busy(what, _seconds(response.headers.get("Retry-After", "")))
+            raise Busy(what, retry_after_s(response.headers.get("Retry-After"), time.time()) or 0.0)
         if status in _CONTENT:
             raise Refused(what)
         if status in (401, 403):
@@ -279,14 +281,3 @@ def _date(response: requests.Response) -> datetime | None:
         return parsedate_to_datetime(response.headers["Date"]).astimezone(UTC)
     except (KeyError, TypeError, ValueError):
         return None
-
-
-def _seconds(retry_after: str) -> float:
-    """Seconds of the header, which may be a date instead; at most a day."""
-    if retry_after.isdecimal():
-        return float(min(int(retry_after[:6]), 86400))
-    try:
-        left_s = (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds()
-    except (TypeError, ValueError):
-        return 0.0
-    return min(max(left_s, 0.0), 86400.0)

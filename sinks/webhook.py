@@ -13,12 +13,11 @@ import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ragtide.evaluators.errors import ConfigError, Refused, Transient
+from ragtide.sinks.retry_after import retry_after_s
 from ragtide.sinks.settings import WebhookEndpoint, signing_key
 
 if TYPE_CHECKING:
@@ -137,8 +136,8 @@ class WebhookClient:
         if status in _CREDENTIALS:
             return ConfigError(f"{what}. Check {self._setting}.secret, .headers and .url")
         if status in _RETRIED or status >= 500 or status < 200:
-            retry_after_s = _retry_after_s(headers.get("Retry-After", ""), self._clock())
-            return Busy(what, is_away=status in _AWAY, retry_after_s=retry_after_s)
+            wait_s = retry_after_s(headers.get("Retry-After"), self._clock()) or 0.0
+            return Busy(what, is_away=status in _AWAY, retry_after_s=min(wait_s, _LONGEST_RETRY_AFTER_S))
         return Refused(what)
 
 
@@ -167,16 +166,3 @@ def _readable(body: bytes) -> str:
 def _tls_reason(error: Exception) -> str:
     found = getattr(error, "certificate_error", None) or error.__cause__
     return str(getattr(found, "verify_message", "") or getattr(found, "reason", "") or type(error).__name__)
-
-
-def _retry_after_s(header: str, now: float) -> float:
-    """Seconds, given as such or as a date."""
-    if header.isdecimal():
-        return min(float(header[:9]), _LONGEST_RETRY_AFTER_S)
-    try:
-        at = parsedate_to_datetime(header)
-    except ValueError:
-        return 0.0
-    at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-    left_s = (at - datetime.fromtimestamp(now, UTC)).total_seconds()
-    return min(max(left_s, 0.0), _LONGEST_RETRY_AFTER_S)

@@ -56,6 +56,15 @@ class PipelineSetup:
     resources: Resources
     topics: TopicModelCache | None
 
+    def judge_usage(self) -> list[str]:
+        """Describe the calls of judges so far and their cost: a line for each endpoint."""
+        if self.resources.judge is None:
+            return []
+        from ragtide.stream.judge import JudgeClient, usage_lines
+
+        judge = self.resources.judge
+        return usage_lines(judge.usage()) if isinstance(judge, JudgeClient) else []
+
 
 def assemble(
     settings: Settings,

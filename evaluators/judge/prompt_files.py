@@ -56,8 +56,9 @@ def prompts_hash(names: Iterable[str], overrides: Mapping[str, Path]) -> str:
 
 
 def judge_revision(evaluator: str, names: Iterable[str], settings: JudgeSettings) -> str:
-    """Return the model and the prompts that an evaluator's scores depend on, for its fingerprint."""
+    """Return the model, the settings of its replies and the prompts that scores depend on, for the fingerprint."""
     endpoint = settings.endpoint_of(evaluator)
     assert endpoint is not None, "asked for without an endpoint"
     own = settings.endpoints[endpoint]
-    return f"judge-{own.model}@{own.revision or ''}+{prompts_hash(names, settings.prompts)}"
+    replies = hashlib.sha256(own.reply_settings()).hexdigest()[:8]
+    return f"judge-{own.model}@{own.revision or ''}+{replies}+{prompts_hash(names, settings.prompts)}"

@@ -14,7 +14,8 @@ _WORDS = {"yes": True, "true": True, "y": True, "1": True, "no": False, "false":
 _THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _MOST_STARTS = 64  # places where JSON may begin
 _MOST_SHOWN = 160  # characters
-_WORD = re.compile(r"\w+")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_WORD = re.compile(r"""[^\s{}\[\]"':,.`<>/]+""", re.ASCII)  # all but structure: vowel signs and emoji are users' too
 _ALWAYS_SHOWN = frozenset({"json", "true", "false", "null"})
 
 
@@ -44,7 +45,7 @@ def read_reply(text: str, form: type[Reply], counts: tuple[int, ...] = ()) -> Re
 def redact(text: str, form: type[JudgeReply]) -> str:
     """Return the start of a reply without its words: they may be a user's. Names of the form stay.
 
-    "x" stands for letters and digits: `{"verdicts": [{"number": x, "verdict": "xxxxx"}], xxxx`.
+    "x" stands for everything else but JSON's signs: `{"verdicts": [{"number": x, "verdict": "xxxxx"}], xxxx`.
     """
     known = _ALWAYS_SHOWN | set(_WORD.findall(json.dumps(schema_of(form))))
     cut = text[: 4 * _MOST_SHOWN]
@@ -76,6 +77,8 @@ def _values(text: str) -> Iterator[Any]:
 def _fitted(value: Any, form: type) -> Any:
     """Fit a value to a form: a bare list becomes its only list, words become truth values, a wrapper is taken off."""
     if not (isinstance(form, type) and issubclass(form, msgspec.Struct)):
+        if form is str and isinstance(value, str):
+            return _SURROGATE.sub("\ufffd", value)  # JSON may hold half a pair, which has no UTF-8
         if form is bool and isinstance(value, str):
             return _WORDS.get(value.strip(" .!\"'").lower(), value)
         if form is int and isinstance(value, str):

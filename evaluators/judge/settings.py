@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
+import msgspec
 from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 
 CACHE_BYTES = 256 * 1024 * 1024
@@ -16,7 +17,7 @@ class JudgeEndpoint(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
     url: str = Field(description="Base URL, e.g. https://api.openai.com/v1. A query, such as Azure's, is kept.")
     model: str = Field(min_length=1, description="Name of the model, as the endpoint knows it.")
     revision: str | None = Field(
-        default=None, description="Version of the model, if its name does not tell. Another one starts new baselines."
+        default=None, description="Version of the model, if the name does not say it. Another one starts new baselines."
     )
     api_key: SecretStr = Field(default=SecretStr(""), description="Key. Sent as a bearer token, and never logged.")
     api_key_header: str | None = Field(
@@ -65,6 +66,11 @@ class JudgeEndpoint(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
             raise ValueError("must not contain a name or password: set api_key or headers")
         return url
 
+    def reply_settings(self) -> bytes:
+        """Encode the settings that change replies, for fingerprints and the keys of the cache."""
+        asked = (self.model, self.revision, self.temperature, self.max_tokens, self.parameters)
+        return msgspec.json.encode(asked, order="deterministic")
+
 
 class JudgeCacheSettings(BaseModel, extra="forbid", frozen=True):
     """The cache of replies on disk. It holds what judges wrote about users' texts."""
@@ -73,7 +79,9 @@ class JudgeCacheSettings(BaseModel, extra="forbid", frozen=True):
         default=None,
         description="File of the cache. If unset, no reply is written to disk. Replies may repeat what users wrote.",
     )
-    max_bytes: int = Field(default=CACHE_BYTES, ge=1, description="Maximum bytes. The oldest replies go first.")
+    max_bytes: int = Field(
+        default=CACHE_BYTES, ge=1, description="Maximum bytes. The least recently used replies are dropped first."
+    )
 
 
 class JudgeSettings(BaseModel, extra="forbid", frozen=True):
@@ -91,6 +99,11 @@ class JudgeSettings(BaseModel, extra="forbid", frozen=True):
     endpoint_by_evaluator: dict[str, str] = Field(default={}, description="Other endpoints by evaluator id.")
     prompts: dict[str, Path] = Field(
         default={}, description="Files with prompts of your own, by the name of the prompt that they replace."
+    )
+    slice_traces: int = Field(
+        default=32,
+        ge=1,
+        description="Maximum number of sampled traces that the lane judge evaluates between two commits, about.",
     )
     cache: JudgeCacheSettings = Field(default=JudgeCacheSettings(), description="The cache of replies on disk.")
 

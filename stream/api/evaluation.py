@@ -99,6 +99,7 @@ def evaluate_source(
         collected.replaced,
         made.plan.unavailable,
         tuple(_notes(adjustments)),
+        tuple(made.judge_usage()),
     )
 
 

@@ -60,6 +60,7 @@ class Result:
     `traces` are in the order of the records. `rejected` has the faults of records that are no traces, `replaced` counts
     traces whose id a later record has too. `unavailable` names evaluators that are on by default and cannot run, with
     what to install. `notes` says how records were read: values of another form, and fields that nothing measures.
+    `judge_usage` has a line for each endpoint of judges: calls, failures, tokens and cost.
     """
 
     traces: tuple[EvaluatedTrace, ...]
@@ -68,6 +69,7 @@ class Result:
     replaced: int = 0
     unavailable: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    judge_usage: tuple[str, ...] = ()
 
     @property
     def evaluators(self) -> tuple[str, ...]:

@@ -86,6 +86,8 @@ def command(
         say_json(_as_object(result))
     else:
         _show(result)
+    for line in result.judge_usage:
+        say(line, err=True)
     sys.exit(_REJECTED if result.rejected else 0)
 
 

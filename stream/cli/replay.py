@@ -193,10 +193,16 @@ def fill(
         with _interrupt_on_sigterm():
             run = runs.claim(run_id, source.description, source.identity, made.plan, settings)
             rows = settings.worker.block_rows
-            with show_progress(run_id, resumed=run.traces if run.state != COMPLETED else 0) as report:
-                return runner.run(
-                    replay(source, made.pipeline, sink, runs, run, block_rows=rows, report=report, on_stored=on_stored)
-                )
+            try:
+                with show_progress(run_id, resumed=run.traces if run.state != COMPLETED else 0) as report:
+                    return runner.run(
+                        replay(
+                            source, made.pipeline, sink, runs, run, block_rows=rows, report=report, on_stored=on_stored
+                        )
+                    )
+            finally:  # what was spent before an error counts too
+                for line in made.judge_usage():
+                    say(line, err=True)
     except KeyboardInterrupt:
         say(f"run {run_id}: stopped; the same command continues it", err=True)
         raise

@@ -218,5 +218,4 @@ def _unreadable(call: JudgeCall, said: Completion, why: str) -> CallFailed:
 
 
 def _cache_key(endpoint: JudgeEndpoint, constant: str, inputs: str, vote: int) -> bytes:
-    asked = (endpoint.model, endpoint.revision, endpoint.temperature, endpoint.max_tokens, endpoint.parameters)
-    return hashlib.sha256(msgspec.json.encode((asked, constant, inputs, vote))).digest()
+    return hashlib.sha256(msgspec.json.encode((endpoint.reply_settings(), constant, inputs, vote))).digest()

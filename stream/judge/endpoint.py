@@ -14,13 +14,13 @@ from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.judge.calls import TraceCalls
 from ragtide.evaluators.judge.replies import JudgeReply
 from ragtide.evaluators.judge.settings import JudgeEndpoint
+from ragtide.sinks.retry_after import retry_after_s
 from ragtide.stream.judge.breaker import Breaker
 from ragtide.stream.judge.protocol import MODES, Completion, Message, decode_answer, encode_request, error_code
-from ragtide.stream.judge.retry_after import retry_after_s
 from ragtide.stream.judge.slots import Slots
 
 _MOST_BYTES = 4 * 1024 * 1024  # of an answer
-_AGAIN = frozenset((408, 425, 500, 502, 503, 504, 520, 522, 524, 529))
+_AGAIN = frozenset((408, 425))  # and every 5xx
 _UNKNOWN_FIELD = frozenset((400, 422, 501))  # statuses of endpoints that do not know response_format
 _THROTTLED = 429
 
@@ -85,6 +85,7 @@ class Endpoint:
             connector=aiohttp.TCPConnector(limit=0, ssl=context),
             headers=_headers(settings),
             cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(),  # none of its own: see `_send`
         )
 
     async def close(self) -> None:
@@ -140,29 +141,32 @@ class Endpoint:
         return self._random.uniform(0, min(self.settings.retry_max_s, self.settings.retry_base_s * 2.0**attempt))
 
     async def _send(self, request: Request, limit_s: float) -> Completion | _Miss:
-        """Send the request, with the structured output that the endpoint has. The first call finds out which."""
+        """Send the request. `limit_s` holds for all that this takes, finding out the structured output too."""
+        try:
+            async with asyncio.timeout(limit_s):
+                return await self._post_structured(request)
+        except TimeoutError:
+            return _Miss("judge_timeout", f"no answer within {limit_s:.3g} s", again=True, broken=True)
+
+    async def _post_structured(self, request: Request) -> Completion | _Miss:
+        """Post the request with the structured output that the endpoint has. The first call finds out which."""
         known = self._structured
+        if not known.known and known.asking:
+            await known.found_out.wait()
         if known.known:
-            return await self._post(request, known.mode, limit_s)
-        if known.asking:
-            try:
-                await asyncio.wait_for(known.found_out.wait(), limit_s)
-            except TimeoutError:
-                return _timed_out(limit_s)
-            if known.known:
-                return await self._post(request, known.mode, limit_s)
+            return await self._post(request, known.mode)
         known.asking = True
         try:
-            return await self._find_out(request, limit_s)
+            return await self._find_out(request)
         finally:
             known.found_out.set()
 
-    async def _find_out(self, request: Request, limit_s: float) -> Completion | _Miss:
-        got: Completion | _Miss = await self._post(request, MODES[0], limit_s)
+    async def _find_out(self, request: Request) -> Completion | _Miss:
+        got: Completion | _Miss = await self._post(request, MODES[0])
         first = got
         for mode in MODES:
             if mode != MODES[0]:
-                got = await self._post(request, mode, limit_s)
+                got = await self._post(request, mode)
             if isinstance(got, Completion):
                 self._structured.mode, self._structured.known = mode, True
                 return got
@@ -170,15 +174,12 @@ class Endpoint:
                 return got
         return first  # it is not the field that it rejects
 
-    async def _post(self, request: Request, mode: str, limit_s: float) -> Completion | _Miss:
+    async def _post(self, request: Request, mode: str) -> Completion | _Miss:
         body = encode_request(request.messages, request.form, self.settings, mode, request.vote)
-        limit = aiohttp.ClientTimeout(total=limit_s)
         try:
-            async with self._session.post(self._url, data=body, timeout=limit, allow_redirects=False) as answer:
+            async with self._session.post(self._url, data=body, allow_redirects=False) as answer:
                 status, headers = answer.status, answer.headers
                 read = await _read(answer)
-        except TimeoutError:
-            return _timed_out(limit_s)
         except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: an answer that is no HTTP
             return _Miss("judge_unavailable", f"no connection ({type(error).__name__})", again=True, broken=True)
         if status == 200:
@@ -219,16 +220,12 @@ async def _read(answer: aiohttp.ClientResponse) -> bytes | None:
     return bytes(read)
 
 
-def _timed_out(limit_s: float) -> _Miss:
-    return _Miss("judge_timeout", f"no answer within {limit_s:.3g} s", again=True, broken=True)
-
-
 def _rejected(status: int, headers: Mapping[str, str], body: bytes) -> _Miss:
     code = error_code(body)
     why = f"status {status}{f' ({code})' if code else ''}"
-    wait_s = retry_after_s(headers, time.time())
+    wait_s = retry_after_s(headers.get("Retry-After"), time.time())
     if status == _THROTTLED:
         return _Miss("judge_throttled", why, status, again=True, wait_s=wait_s)
-    if status in _AGAIN:
+    if status in _AGAIN or status >= 500:
         return _Miss("judge_unavailable", why, status, again=True, broken=True, wait_s=wait_s)
     return _Miss("judge_rejected", why, status)

@@ -59,8 +59,11 @@ class ReplyCache:
         row = self._database.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
         if row is None:
             return None
-        self._database.execute("UPDATE replies SET used = ? WHERE key = ?", (time.time_ns(), key))
+        self._try(lambda: self._mark_used(key), None)  # a lock must not cost the reply
         return bytes(row[0])
+
+    def _mark_used(self, key: bytes) -> None:
+        self._database.execute("UPDATE replies SET used = ? WHERE key = ?", (time.time_ns(), key))
 
     def _put(self, key: bytes, reply: bytes) -> None:
         own = len(key) + len(reply) + _OVERHEAD

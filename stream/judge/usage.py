@@ -1,6 +1,7 @@
 """Calls, tokens and costs of judges, by endpoint, evaluator and application."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -50,6 +51,24 @@ class Tokens:
 def estimate_tokens(sent_bytes: int, received_bytes: int) -> Tokens:
     """Estimate the tokens of a call whose endpoint does not report them: one for four bytes, so that it has a cost."""
     return Tokens(-(-sent_bytes // 4), 0, -(-received_bytes // 4), reported=False)
+
+
+def usage_lines(usage: Mapping[UsageKey, Usage]) -> list[str]:
+    """Return a line for each endpoint: calls, failures, tokens and cost."""
+    by_endpoint: dict[str, Usage] = {}
+    for key, used in sorted(usage.items()):
+        by_endpoint.setdefault(key.endpoint, Usage()).add(used)
+    return [f"judge {name}: {_describe(used)}" for name, used in by_endpoint.items()]
+
+
+def _describe(used: Usage) -> str:
+    repairs = f" ({used.repairs:,} to repair a reply)" if used.repairs else ""
+    kinds = ", ".join(f"{kind} {number:,}" for kind, number in sorted(used.failures.items()))
+    failures = f"{used.failures.total():,} failures{f' ({kinds})' if kinds else ''}"
+    estimated = f" (estimated for {used.uncounted:,} of the calls)" if used.uncounted else ""
+    tokens = f"{used.input_tokens:,} input tokens ({used.cached_tokens:,} cached), {used.output_tokens:,} output tokens"
+    calls = f"{used.calls:,} calls{repairs}, {used.from_cache:,} replies from the cache, {failures}"
+    return f"{calls}, {tokens}{estimated}, {used.cost_usd:,.4f} USD"
 
 
 def cost_usd(tokens: Tokens, prices: JudgeEndpoint) -> float:

@@ -299,8 +299,8 @@ class WorkerSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
     live_after_s: float = Field(
         default=300.0,
         gt=0,
-        description="Seconds without a commit, while records wait, after which /live fails. A slice of a slow lane "
-        "takes minutes.",
+        description="Seconds without a commit, while records wait, after which /live fails. The lane judge may take "
+        "trace_timeout_s longer.",
     )
     dead_letter_ratio: Rate = Field(
         default=0.5,

@@ -110,7 +110,7 @@ class Telemetry:
         self.judge_cached_replies = self._counter(
             "judge_cached_replies",
             "Replies of judges from the cache on disk. They cost nothing.",
-            "0 though traces are evaluated again: set evaluators.judge.cache.path.",
+            "If 0 although traces are evaluated repeatedly: set evaluators.judge.cache.path.",
             *_JUDGE,
         )
         self.judge_tokens = self._counter(

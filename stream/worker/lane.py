@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
@@ -22,6 +23,7 @@ from ragtide.stream.kafka.beginning import begin_at_latest
 from ragtide.stream.kafka.broker_check import check_topics, unreachable_message
 from ragtide.stream.kafka.offsets import Lag, Partition
 from ragtide.stream.settings.loader import Settings
+from ragtide.stream.settings.sections import WorkerSettings
 from ragtide.stream.telemetry.health import LaneHealth
 from ragtide.stream.telemetry.memory import show
 from ragtide.stream.telemetry.registry import Telemetry
@@ -80,7 +82,7 @@ class LaneRuntime:
     """All parts of a running lane. Make one where the event loop runs."""
 
     def __init__(self, settings: Settings, lane: Lane, pipeline: RecordProcessor, sink: Sink, port: int) -> None:
-        worker = settings.worker
+        worker = limits_of(settings, lane)
         self.telemetry = Telemetry()
         self.health = LaneHealth(time.monotonic, worker.live_after_s)
         self._settings = settings
@@ -240,6 +242,17 @@ class LaneRuntime:
             task.result()
         else:
             log.warning("lane %s: %s", self._lane, warning)
+
+
+def limits_of(settings: Settings, lane: Lane) -> WorkerSettings:
+    """Return the limits of a lane. Calls take seconds: the lane judge has smaller slices and more time for a commit."""
+    worker, judge, sampling = settings.worker, settings.evaluators.judge, settings.sampling
+    if lane != "judge":
+        return worker
+    share = max(sampling.lanes.get(lane, 1.0), *sampling.evaluators.values(), 0.0)
+    records = worker.slice_records if share == 0 else min(worker.slice_records, math.ceil(judge.slice_traces / share))
+    one_trace_s = max((endpoint.trace_timeout_s for endpoint in judge.endpoints.values()), default=0.0)
+    return worker.model_copy(update={"slice_records": records, "live_after_s": worker.live_after_s + one_trace_s})
 
 
 def export_lag(telemetry: Telemetry, lane: Lane, lags: Mapping[Partition, Lag], progress: LaneProgress) -> None:

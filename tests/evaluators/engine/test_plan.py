@@ -118,6 +118,10 @@ def test_a_judge_evaluator_is_off_until_there_is_an_endpoint_and_its_fingerprint
     assert base == mark(endpoints={"b": one | {"url": "http://b/v1", "timeout_s": 1}}), "where it runs does not matter"
     assert base != mark(endpoints={"a": other})
     assert base != mark(endpoints={"a": one | {"revision": "2"}})
+    changes = ({"temperature": 1.0}, {"max_tokens": 7}, {"parameters": {"reasoning_effort": "high"}})
+    assert len({base, *(mark(endpoints={"a": one | change}) for change in changes)}) == 4
+    orders = ({"top_p": 1, "n": 1}, {"n": 1, "top_p": 1})
+    assert len({mark(endpoints={"a": one | {"parameters": order}}) for order in orders}) == 1
     assert base != mark(endpoints={"a": one, "b": other}, endpoint="a", endpoint_by_evaluator={"judged": "b"})
     prompt = tmp_path / "mine.md"
     prompt.write_text("List the statements.")

@@ -13,6 +13,7 @@ import pytest
 
 from ragtide.evaluators import Evaluator, Metric, Need, NotApplicable, Scored, check_evaluator
 from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.judge.calls import Conversation, JudgeUse, ask
 from ragtide.evaluators.plan import prepare
 from ragtide.evaluators.registry import load, spec_faults
 from ragtide.evaluators.run import run_all
@@ -134,6 +135,10 @@ def changed(of: Any, **fields: Any) -> Any:
     return replace(of, **fields)
 
 
+def plain(row: object, shared: object, params: object) -> Conversation[object]:
+    return ask()
+
+
 @pytest.mark.parametrize(
     ("evaluator", "says"),
     [
@@ -149,6 +154,10 @@ def changed(of: Any, **fields: Any) -> Any:
         (replace(brevity, metrics=(changed(Metric("a"), better="up"),)), "better of metric 'a' must be one of higher,"),
         (replace(brevity, metrics=(changed(Metric("a"), rule="worst"),)), "rule of metric 'a' must be one of mean,"),
         (replace(brevity, off_until_set=("words",)), "off_until_set names 'words', which is no parameter"),
+        (
+            replace(brevity, needs=frozenset({Need.JUDGE}), judge=JudgeUse(("statements",), plain)),
+            "converse of judge must be a generator function",
+        ),
         (replace(nearness, needs=frozenset()), "method embedding needs Need.EMBEDDING"),
         (replace(nearness, method="rule", needs=frozenset({Need.NLI})), "embeds needs Need.EMBEDDING"),
     ],

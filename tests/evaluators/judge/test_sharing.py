@@ -2,22 +2,26 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from ragtide.evaluators.encoder.hashing import HashingEncoder
-from ragtide.evaluators.judge.calls import Asker, Conversation, JudgeCall, Section, TraceCalls
+from ragtide.evaluators.judge.calls import Asker, Conversation, JudgeCall, JudgeUse, Section, TraceCalls
 from ragtide.evaluators.judge.driver import Driver, Held, Replies
 from ragtide.evaluators.judge.hashing import HashingJudge
 from ragtide.evaluators.judge.replies import JudgeReply, Texts
 from ragtide.evaluators.judge.steps import together
-from ragtide.evaluators.outcome import Failed, Scored
+from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome, Scored
 from ragtide.evaluators.plan import PreparedEvaluator
 from ragtide.evaluators.registry import load
 from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.run import run_all
+from ragtide.evaluators.spec import Shared
 from tests.evaluators.builtin.golden import traces as golden_traces
+from tests.evaluators.builtin.scoring import trace
 
 JUDGES = {id: one for id, one in load().items() if one.judge is not None}
 
@@ -131,3 +135,30 @@ def test_scores_do_not_depend_on_who_else_asks(id: str) -> None:
         return list(run_all(plan, traces, Resources(HashingEncoder(), judge=HashingJudge()).batch())[ids.index(id)])
 
     assert outcomes([id]) == outcomes(sorted(JUDGES))
+
+
+def no_generator(row: Any, shared: Shared, params: Any) -> Any:
+    """A plain function: it raises before it returns a conversation, or returns something else."""
+    if row.answer == "error":
+        raise ZeroDivisionError
+    return two_steps(row.answer) if row.answer != "list" else iter([[call("a")]])
+
+
+def test_a_conversation_that_is_none_fails_only_its_record() -> None:
+    own = JUDGES["faithfulness"]
+
+    def score(rows: Sequence[Any], shared: Shared, params: Any) -> Iterator[Outcome]:
+        for row in rows:
+            given = shared.judge(no_generator(row, shared, params))
+            yield given if isinstance(given, Outcome) else NotApplicable("never")
+
+    plain = replace(
+        own,
+        judge=JudgeUse(own.judge.prompts if own.judge else (), no_generator),
+        score=score,
+    )
+    plan = [PreparedEvaluator(plain, own.params(), "f", ()), PreparedEvaluator(own, own.params(), "f", ())]
+    traces = [trace(answer=answer, contexts=["a"]) for answer in ("good", "error", "list", "good too")]
+    mine, others = run_all(plan, traces, Resources(HashingEncoder(), judge=HashingJudge()).batch())
+    assert [getattr(one, "kind", "fine") for one in mine] == ["fine", "crashed", "crashed", "fine"]
+    assert not [one for one in others if isinstance(one, Failed)]

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,9 +12,10 @@ import pytest
 
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.judge.calls import Asker, Section, TraceCalls
+from ragtide.evaluators.judge.reading import redact
 from ragtide.evaluators.judge.replies import Texts
 from ragtide.evaluators.outcome import Failed
-from ragtide.stream.judge import UsageKey
+from ragtide.stream.judge import Usage, UsageKey, usage_lines
 from ragtide.stream.telemetry.registry import Telemetry
 from ragtide.stream.worker.lane import count_judge
 from tests.stream.judge.asking import STATEMENTS, ask, ask_all, judge, kind, verdicts
@@ -271,3 +273,29 @@ def test_a_bug_is_a_failure_that_names_its_kind_only(
         assert ask(client) == Failed("judge_crashed", "KeyError")
     assert "a judge call crashed: KeyError at " in caplog.text
     assert "opens" not in caplog.text
+
+
+@pytest.mark.parametrize("text", ["नमस्ते दुनिया", "สวัสดีครับ ที่นี่", "🏥 👩🏽‍⚕️", "e\u0301 ﷽", "a_b+49 (30) 123#7"])
+def test_no_sign_of_any_script_is_shown_of_a_reply(text: str) -> None:
+    shown = redact(f'```json\n{{"texts": ["{text}", true]}}', Texts)
+    assert shown.startswith('```json {"texts": ["x')
+    assert shown.endswith('", true]}')
+    assert set(shown) <= set('x ```json{}[]":, texts true')
+
+
+def test_usage_is_a_line_for_each_endpoint() -> None:
+    failed = Usage(failures=Counter(judge_timeout=2, judge_reply=1))
+    used = Usage(calls=1200, repairs=3, from_cache=4, input_tokens=5000, cached_tokens=600, output_tokens=70)
+    used.add(Usage(calls=1, cost_usd=0.25, uncounted=1))
+    usage = {
+        UsageKey("b", "e", "shop"): Usage(calls=2),
+        UsageKey("a", "e", "bank"): failed,
+        USE._replace(endpoint="a"): used,
+    }
+    assert usage_lines(usage) == [
+        "judge a: 1,201 calls (3 to repair a reply), 4 replies from the cache, 3 failures (judge_reply 1, "
+        "judge_timeout 2), 5,000 input tokens (600 cached), 70 output tokens "
+        "(estimated for 1 of the calls), 0.2500 USD",
+        "judge b: 2 calls, 0 replies from the cache, 0 failures, 0 input tokens (0 cached), "
+        "0 output tokens, 0.0000 USD",
+    ]

@@ -3,13 +3,19 @@
 import json
 import logging
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from ragtide import evaluate
 from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.spec import Lane
 from ragtide.stream.api.result import Result
+from ragtide.stream.cli import main
+from ragtide.stream.settings.loader import Settings
+from ragtide.stream.worker.lane import limits_of
 from tests.stream.judge.chat_server import KEY, ChatServer, Sent, by_rule, chat_server, error
 
 RECORDS = [
@@ -83,3 +89,35 @@ def test_without_an_endpoint_the_reason_says_what_to_set() -> None:
         evaluate(RECORDS, ["faithfulness"])
     with pytest.raises(ConfigError, match="no evaluator can run"):
         evaluate(RECORDS, lanes="judge")
+
+
+@pytest.mark.parametrize("status", [0, 401])
+def test_evaluate_prints_what_its_judges_used(tmp_path: Path, status: int) -> None:
+    file = tmp_path / "traces.jsonl"
+    file.write_text("".join(f"{json.dumps(record)}\n" for record in RECORDS[:2]))
+    with chat_server(error(status) if status else by_rule(simple_judge)) as server:
+        endpoint = {"URL": server.url, "MODEL": "m", "OUTPUT_USD_PER_MILLION": "1000"}
+        env = {f"RAGTIDE_EVALUATORS__JUDGE__ENDPOINTS__LOCAL__{name}": value for name, value in endpoint.items()}
+        ran = CliRunner().invoke(main, ["evaluate", str(file), "--evaluators", "faithfulness"], env=env)
+    assert ran.exit_code == 0, ran.output
+    assert "judge local: " not in ran.stdout
+    calls = "0 calls, 0 replies from the cache, 2 failures (judge_rejected 2)" if status else "4 calls, 0 replies"
+    assert f"judge local: {calls}" in ran.stderr
+    assert status or "200 output tokens, 0.2000 USD" in ran.stderr
+
+
+def test_a_slice_of_the_lane_judge_is_done_before_live_fails() -> None:
+    endpoint = {"url": "http://judge/v1", "model": "m"}
+    judge = {"judge": {"endpoints": {"local": endpoint}}}
+
+    def limits(lane: Lane, **sections: Any) -> tuple[int, float]:
+        found = limits_of(Settings.model_validate({"evaluators": judge, **sections}), lane)
+        return found.slice_records, found.live_after_s
+
+    records, live_after_s = limits("judge")
+    assert records * 15 * 2 / 16 < live_after_s / 4, "15 calls a trace, 2 s each, 16 at the same time"
+    assert live_after_s == 300 + 300, "one trace may take trace_timeout_s"
+    assert limits("model") == (500, 300)
+    assert limits("judge", sampling={"lanes": {"judge": 0.1}})[0] == 320
+    assert limits("judge", sampling={"lanes": {"judge": 0.1}, "evaluators": {"faithfulness": 0.5}})[0] == 64
+    assert limits("judge", sampling={"lanes": {"judge": 0}})[0] == 500

@@ -1,15 +1,18 @@
 """The client against endpoints that fail, hang or throttle, bounded in time."""
 
+import asyncio
 import time
 from email.utils import formatdate
 
 import pytest
+from aiohttp import web
 
 from ragtide.evaluators.judge.calls import Asker, TraceCalls
 from ragtide.evaluators.judge.replies import Texts
 from tests.stream.judge.asking import STATEMENTS, ask, ask_all, judge, kind, verdicts
 from tests.stream.judge.chat_server import (
     Behaviour,
+    Sent,
     chat_server,
     cut_connection,
     error,
@@ -23,7 +26,7 @@ GOOD = reply({"texts": ["It opens at nine."]})
 SAID = Texts(("It opens at nine.",))
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 529, 408])
+@pytest.mark.parametrize("status", [500, 501, 502, 503, 521, 523, 525, 529, 599, 408])
 def test_a_server_that_fails_is_asked_again(status: int) -> None:
     with chat_server(GOOD, error(status), error(status)) as server, judge(server.url) as client:
         assert ask(client) == SAID
@@ -68,6 +71,17 @@ def test_a_call_takes_no_longer_than_its_limit(slow: Behaviour) -> None:
         assert kind(ask(client)) == "judge_timeout"
         assert 0.55 < time.monotonic() - start < 3
         assert len(server.sent) == 2
+
+
+def test_finding_out_the_structured_output_takes_no_longer_than_the_limit() -> None:
+    async def late(sent: Sent, request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(0.3)
+        return await error(400, "unsupported_parameter")(sent, request)
+
+    with chat_server(late) as server, judge(server.url, timeout_s=0.4, retries=0) as client:
+        start = time.monotonic()
+        assert kind(ask(client)) == "judge_timeout"
+        assert time.monotonic() - start < 0.7, "three posts of 0.3 s each within one limit"
 
 
 def test_all_calls_about_a_trace_have_one_limit() -> None:

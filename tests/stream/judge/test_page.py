@@ -8,6 +8,7 @@ import pytest
 
 from ragtide.evaluators.judge.settings import JudgeEndpoint
 from ragtide.stream.settings.loader import load
+from ragtide.stream.telemetry.registry import Telemetry
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "judge.md").read_text()
@@ -17,7 +18,12 @@ TABLES = re.findall(r"```toml\n(.+?)```", PAGE, re.DOTALL)
 def test_every_setting_of_an_endpoint_is_on_the_page() -> None:
     rows = [line.split("|")[1] for line in PAGE.splitlines() if line.startswith("| `")]
     named = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
-    assert named == JudgeEndpoint.model_fields.keys() | kinds()
+    assert named == JudgeEndpoint.model_fields.keys() | kinds() | metrics()
+
+
+def metrics() -> set[str]:
+    found = {f"{metric.name}_total" for metric in Telemetry().registry.collect()}
+    return {name for name in found if name.startswith("ragtide_judge_")}
 
 
 def kinds() -> set[str]:

@@ -2,6 +2,7 @@
 
 import logging
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,21 @@ def test_a_file_that_cannot_be_used_is_an_error_of_settings(tmp_path: Path) -> N
     (tmp_path / "no.db").write_text("this is no database, and long enough to be read as one: " * 50)
     with pytest.raises(ConfigError, match="cannot be used: DatabaseError"):
         ReplyCache(tmp_path / "no.db", 1_000)
+
+
+def test_half_a_surrogate_pair_is_replaced_and_kept(tmp_path: Path) -> None:
+    with (
+        chat_server(say('{"texts": ["It opens \\ud83d at nine."]}')) as server,
+        judge(server.url, {"cache": {"path": str(tmp_path / "replies.db")}}) as client,
+    ):
+        assert ask(client) == ask(client) == Texts(("It opens \ufffd at nine.",))
+        assert len(server.sent) == 1
+
+
+def test_a_lock_costs_no_reply_that_was_read(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path / "replies.db", 1_000)
+    cache.put(b"key", b"reply")
+    with closing(sqlite3.connect(tmp_path / "replies.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert cache.get(b"key") == b"reply"
+    cache.close()

@@ -19,6 +19,7 @@ from ragtide.stream.cli.replay_progress import show_progress
 from ragtide.stream.replay.loop import ReplayProgress
 from ragtide.stream.replay.runs import Runs
 from tests.infra.kafka_node import KafkaNode
+from tests.stream.judge.chat_server import chat_server, error
 from tests.stream.pipe.replaying import BASE_MS, everything, go, lines, traces
 from tests.stream.pipe.test_replay_topic import on_topic
 
@@ -179,3 +180,17 @@ def test_without_a_terminal_a_line_tells_now_and_then(
     told = ["run r: 25 %, 3 traces, 1 dead letters", "run r: 100 %, 0 traces, 0 dead letters"]
     assert caplog.messages == told
     assert capsys.readouterr().err == ""
+
+
+def test_it_prints_what_its_judges_used(command: Callable[..., "subprocess.Popen[str]"], tmp_path: Path) -> None:
+    file = tmp_path / "traces.jsonl"
+    file.write_text(lines(*({**one, "answer": "Rome.", "contexts": ["Rome"]} for one in traces(3))))
+    endpoint = "RAGTIDE_EVALUATORS__JUDGE__ENDPOINTS__LOCAL__"
+    with chat_server(error(401)) as server:
+        settings = {f"{endpoint}URL": server.url, f"{endpoint}MODEL": "m"}
+        process = command("replay", "--run", "j", "--file", str(file), "--evaluators", "faithfulness", **settings)
+        said, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert said.startswith("run j: 3 traces")
+    assert "judge local: 0 calls, 0 replies from the cache, " in errors
+    assert "failures (judge_rejected " in errors
