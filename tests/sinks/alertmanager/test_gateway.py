@@ -72,7 +72,8 @@ def test_credentials_go_with_each_request(server: AlertmanagerServer) -> None:
         (429, b"slow down", Busy, "429: slow down"),
         (500, HTML, Busy, "500: 502 Bad gateway"),
         (503, b'"starting"', Busy, "503: starting"),
-        (418, b"short and stout", Refused, "418: short and stout"),
+        (407, b"log in", ConfigError, "check alertmanager.urls and what lies between"),
+        (418, b"short and stout", ConfigError, "418: short and stout"),
     ],
 )
 def test_each_status_is_an_error_that_says_what_to_do(
