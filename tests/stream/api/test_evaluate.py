@@ -170,7 +170,7 @@ def test_arguments_of_a_result_that_cannot_be_are_errors() -> None:
     with pytest.raises(ConfigError, match="confidence is 95; it must lie between 0 and 1"):
         result.summary(95)
     with pytest.raises(ConfigError, match=r"there is no form 'wde' \(valid: wide, long\)"):
-        result.to_pandas("wde")  # type: ignore[arg-type]
+        result.to_pandas("wde")  # type: ignore[arg-type]  # what the check is for
 
 
 def test_an_evaluator_without_its_packages_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
