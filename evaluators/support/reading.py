@@ -271,12 +271,14 @@ def _reverses(found: Sequence[str], weights: Mapping[str, float], sources: _Sour
     """Whether a clause of the sentence has another polarity than its nearest sentence."""
     if sources.only_records or not (sources.places.negates or NEGATION in found):
         return False
-    return any(_is_reversed(clause, weights, sources) for clause in _clauses(found))
+    negations = found.count(NEGATION)
+    return any(_is_reversed(clause, negations, weights, sources) for clause in _clauses(found))
 
 
-def _is_reversed(clause: Sequence[str], weights: Mapping[str, float], sources: _Sources) -> bool:
+def _is_reversed(clause: Sequence[str], negations: int, weights: Mapping[str, float], sources: _Sources) -> bool:
     """Whether the nearest sentence of a context has most words of the clause, and a negation more or less.
 
+    So has the whole sentence, with its `negations`: that sentence may negate what stands in another clause here.
     Records are left out: their values negate keys, not clauses.
     """
     places = sources.places
@@ -289,7 +291,7 @@ def _is_reversed(clause: Sequence[str], weights: Mapping[str, float], sources: _
     text = places.text_of[nearest]
     if text >= max(1, sources.chunks) or text in sources.records or places.negations[nearest] == NOT_KNOWN:
         return False
-    return (clause.count(NEGATION) + places.negations[nearest]) % 2 == 1
+    return all((one + places.negations[nearest]) % 2 == 1 for one in (clause.count(NEGATION), negations))
 
 
 def _numbers(sentence: Sentence, sources: _Sources, chunk: int) -> tuple[list[Span], list[Span]]:

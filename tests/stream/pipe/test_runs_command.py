@@ -37,7 +37,7 @@ def rows(database: Database) -> dict[tuple[str, str], int]:
     return {
         (table["table"], row["run_id"]): row["n"]
         for table in tables
-        for row in database.rows(f"SELECT run_id, count() AS n FROM {table['table']} GROUP BY run_id")
+        for row in database.rows(f"SELECT run_id, count() AS n FROM {table['table']} FINAL GROUP BY run_id")
     }
 
 
