@@ -42,7 +42,7 @@ class Driver:
     def hold(self, conversations: Sequence[Held]) -> None:
         """Hold all conversations to their ends. A call that failed ends the conversations that need it."""
         for held in conversations:
-            self._advance(held, lambda held=held: next(held.conversation))  # type: ignore[misc]  # mypy: of the default
+            self._advance(held, partial(next, held.conversation))
         while self._waiting:
             key, reply = self._done.get()
             self._replies[key] = reply

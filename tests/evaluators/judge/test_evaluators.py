@@ -37,10 +37,9 @@ def test_context_precision_is_as_worked_in_the_catalogue(verdicts: str, expected
 def test_context_precision_counts_sentences_any_reference_and_the_first_chunks() -> None:
     contexts = chunks("One helps. Two does not.", "Three helps.", "Four does not.")
 
-    def rule(call: object) -> object:
-        sections = getattr(call, "sections")  # noqa: B009  # of an object
-        wanted = "One" if sections[1].text == "A." else "Three"
-        return picks(lambda text: wanted in text, lambda text: wanted in text)(call)  # type: ignore[arg-type]  # a call
+    def rule(call: Any) -> object:
+        wanted = "One" if call.sections[1].text == "A." else "Three"
+        return picks(lambda text: wanted in text, lambda text: wanted in text)(call)
 
     def found(**params: object) -> dict[str, float]:
         return dict(
@@ -173,9 +172,8 @@ def test_what_the_question_holds_counts_apart() -> None:
 
 
 def test_a_majority_of_votes_decides_on_each_category() -> None:
-    def votes(call: object) -> Verdicts:
-        vote: int = getattr(call, "vote")  # noqa: B009  # of an object
-        said = {4: True, 6: vote != 2, 7: vote == 1}  # toxic by all, sexual by two, violent by one of three
+    def votes(call: Any) -> Verdicts:
+        said = {4: True, 6: call.vote != 2, 7: call.vote == 1}  # toxic by all, sexual by two, violent by one of three
         return Verdicts(tuple(Verdict(number, said.get(number, False)) for number in range(1, 11)))
 
     judge = ScriptedJudge({"safety": votes})

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -36,8 +37,12 @@ def judge(url: str, more: Mapping[str, Any] | None = None, **endpoint: Any) -> I
 def ask_all(client: JudgeClient, calls: Sequence[JudgeCall], asker: Asker | None = None) -> list[JudgeReply | Failed]:
     """Make all calls at once; their results in order."""
     done: SimpleQueue[tuple[int, JudgeReply | Failed]] = SimpleQueue()
+
+    def keep(at: int, result: JudgeReply | Failed) -> None:
+        done.put((at, result))
+
     for at, call in enumerate(calls):
-        client.submit(call, asker or Asker("e", TraceCalls("shop")), lambda result, at=at: done.put((at, result)))  # type: ignore[misc]  # mypy: of the default
+        client.submit(call, asker or Asker("e", TraceCalls("shop")), partial(keep, at))
     found = dict(done.get(timeout=LIMIT_S) for _ in calls)
     return [found[at] for at in range(len(calls))]
 
