@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 import trustme
 from pydantic import SecretStr, ValidationError
 
 from ragtide.evaluators.errors import ConfigError, RagtideError, Refused
-from ragtide.sinks.alertmanager import AlertmanagerGateway, Busy, PostableAlert
+from ragtide.sinks.alertmanager import AlertmanagerGateway, Busy, PostableAlert, Untrusted
 from ragtide.sinks.alertmanager_settings import AlertmanagerSettings
 from tests.contracts.alertmanager_server import AlertmanagerFault, AlertmanagerServer, serving
 from tests.infra.ports import free_ports
@@ -184,3 +185,25 @@ def test_a_token_that_cannot_be_sent_is_not_quoted() -> None:
     with pytest.raises(ConfigError) as raised:
         gateway("http://a", bearer_token=SecretStr("two\nlines"))
     assert "two" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_sent"),
+    [
+        (requests.exceptions.ConnectTimeout(), False),
+        (requests.exceptions.ReadTimeout(), True),
+        (requests.exceptions.SSLError(), False),
+    ],
+)
+def test_whether_a_request_may_have_arrived_is_known(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, is_sent: bool
+) -> None:
+    """The end of an alert that was never sent is not posted."""
+
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(requests.Session, "request", fails)
+    with pytest.raises((Busy, Untrusted)) as raised:
+        gateway("http://127.0.0.1:9").post([ALERT])
+    assert raised.value.is_sent == is_sent
