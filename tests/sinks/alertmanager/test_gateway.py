@@ -206,4 +206,5 @@ def test_whether_a_request_may_have_arrived_is_known(
     monkeypatch.setattr(requests.Session, "request", fails)
     with pytest.raises((Busy, Untrusted)) as raised:
         gateway("http://127.0.0.1:9").post([ALERT])
+    assert isinstance(raised.value, Busy | Untrusted)
     assert raised.value.is_sent == is_sent
