@@ -1,7 +1,12 @@
-"""Phrases that sentences about problems and insights share: scope, number, share and time. Pure."""
+"""Phrases that sentences about problems and insights share: scope, number, share and time; lines of a length. Pure."""
 
 import math
+import unicodedata
 from datetime import datetime
+
+from ragtide.evaluators.text.surrogates import replace_surrogates
+
+_ELLIPSIS = "…"
 
 
 def scope_label(app: str, environment: str, model: str = "", segment: str = "", segment_value: str = "") -> str:
@@ -31,3 +36,20 @@ def percent(share: float) -> str:
 def timestamp(at: datetime) -> str:
     """Format a time in UTC, to the second."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def one_line(text: str) -> str:
+    """Replace line breaks and control characters by spaces, and lone surrogates."""
+    if text.isascii() and text.isprintable():
+        return text.strip()
+    text = replace_surrogates(text)
+    return " ".join("".join(" " if unicodedata.category(sign) in ("Cc", "Zl", "Zp") else sign for sign in text).split())
+
+
+def cut(sentence: str, longest: int) -> str:
+    """Cut a sentence to so many characters, if possible between words."""
+    if len(sentence) <= longest:
+        return sentence
+    kept = sentence[: longest - 1]
+    words, space, _ = kept.rpartition(" ")
+    return f"{(words if space and len(words) > longest // 2 else kept).rstrip(' ,;:.(')}{_ELLIPSIS}"

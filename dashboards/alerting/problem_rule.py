@@ -14,7 +14,6 @@ from ragtide.drift.sql import texts as listed
 
 PROBLEM_RULE = "problems"
 _LEAKS = ("privacy", "security")  # types that are announced at once
-_LONGEST_TITLE = 80
 _LONGEST_DESCRIPTION = 3000
 _MOST_TEXTS = 1000  # alerts with a description of their own: Grafana compares each with each alert
 _OPENINGS = ("opened", "reopened")
@@ -45,7 +44,7 @@ class ProblemRule:
 
     def rule(self) -> Rule:
         """Return the rule. If ClickHouse cannot be asked, alerts stay as they are."""
-        texts = {"title": _title(), "description": _description(), "open": "toFloat64(1)"}
+        texts = {"title": line_sql("o.title"), "description": _description(), "open": "toFloat64(1)"}
         return Rule(
             name=PROBLEM_RULE,
             title="ragtide problem",
@@ -128,14 +127,6 @@ def _before_dot(metric: str) -> str:
 
 def _rank(severity: str) -> str:
     return f"indexOf([{_SEVERITIES}], {severity})"
-
-
-def _title() -> str:
-    """Write the description's beginning, up to the last blank that leaves room for `…`."""
-    line = line_sql("o.description")
-    words = f"replaceRegexpOne(substringUTF8({line}, 1, {_LONGEST_TITLE}), ' [^ ]*$', '')"
-    cut = f"concat(substringUTF8({words}, 1, {_LONGEST_TITLE - 1}), '…')"
-    return f"if(lengthUTF8({line}) <= {_LONGEST_TITLE}, {line}, {cut})"
 
 
 def _description() -> str:

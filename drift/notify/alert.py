@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from ragtide.drift.notify.alert_text import describe, summarize, title_of
-from ragtide.drift.notify.shortening import one_line, shorten
+from ragtide.drift.notify.alert_text import describe, summarize
 from ragtide.drift.problems import Problem
 from ragtide.drift.routes import Route, route_of
-from ragtide.drift.text import number
+from ragtide.drift.text import number, one_line
 
 ALERT_PREFIX = "Ragtide"
 LONGEST_LABEL = 200  # characters of a value
 _LONGEST_URL = 2000
 _EXAMPLES = 3
+_DIGEST = 12
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,11 @@ def alertname(kind: str) -> str:
 
 def label_value(text: str) -> str:
     """Make a text fit a label: on one line, shortened with a digest."""
-    return shorten(one_line(text), LONGEST_LABEL)
+    line = one_line(text)
+    if len(line) <= LONGEST_LABEL:
+        return line
+    digest = hashlib.sha256(line.encode()).hexdigest()[:_DIGEST]
+    return f"{line[: LONGEST_LABEL - _DIGEST - 1]}~{digest}"
 
 
 def _labels(problem: Problem, context: AlertContext) -> dict[str, str]:
@@ -112,7 +116,7 @@ def _annotations(problem: Problem, context: AlertContext, symptoms: Sequence[Pro
     worst = problem.examples[0] if problem.examples else ""
     limit = found.threshold if found.limit is None else found.limit
     said = {
-        "title": title_of(problem, kind_of(problem)),
+        "title": problem.title,
         "summary": summarize(problem),
         "description": describe(problem, symptoms),
         "runbook_url": context.runbook_url.replace("{kind}", kind_of(problem)),

@@ -16,6 +16,7 @@ from ragtide.evaluators.errors import RagtideError
 from ragtide.sinks.clickhouse.database import Database
 
 SAMPLE_APP = "ragtide-test"
+_SAMPLE_TITLE = f"{SAMPLE_APP}: a test, nothing is wrong"
 _SAMPLE_TEXT = "This is a test by `ragtide notify test`. Nothing is wrong."
 
 
@@ -96,7 +97,8 @@ def _sample_changes(now: datetime) -> Iterator[Change]:
     opened = EventRow(
         problem_id=id_, event_id=event_id(id_, 1, "opened"), event="opened", episode=1, at=now, app=SAMPLE_APP,
         environment="", model="", aspect="level", metric="ragtide.test", segment="", segment_value="", kind="threshold",
-        type="runtime", severity="info", description=_SAMPLE_TEXT, actions=("Nothing has to be done.",),
+        type="runtime", severity="info", title=_SAMPLE_TITLE, description=_SAMPLE_TEXT,
+        actions=("Nothing has to be done.",),
     )  # fmt: skip
     resolved = opened._replace(
         event="resolved", event_id=event_id(id_, 1, "resolved"), at=now + timedelta(milliseconds=1)

@@ -48,11 +48,13 @@ from ragtide.drift.problems.store import (
     load_problems,
     load_recent_problems,
 )
+from ragtide.drift.problems.title import LONGEST_TITLE, figure, figures_of, subject_of
 
 __all__ = [
     "INHIBITED_BY_APP",
     "INHIBITED_BY_EVALUATOR",
     "LONGEST_EXPECTED",
+    "LONGEST_TITLE",
     "OBJECTIVE",
     "REBASELINABLE",
     "UNRESOLVED",
@@ -82,6 +84,8 @@ __all__ = [
     "chart_series",
     "event_id",
     "evidence",
+    "figure",
+    "figures_of",
     "fold_events",
     "group",
     "group_key",
@@ -101,6 +105,7 @@ __all__ = [
     "report_detections",
     "rule_lifecycle",
     "speaks_for",
+    "subject_of",
     "transitions_for",
     "type_of",
 ]

@@ -20,6 +20,7 @@ _DETAIL_FIELDS = (
     "severity",
     "code",
     "standards",
+    "title",
     "description",
     "attributes",
     "evidence",

@@ -58,6 +58,7 @@ class EventRow(NamedTuple):
     rule_id: str = ""
     actor: str = ""
     epoch: int = 0
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ class KindState:
     severity: Severity
     code: str
     standards: tuple[str, ...]
+    title: str
     description: str
     attributes: Mapping[str, Any]
     evidence: Evidence
@@ -87,9 +89,9 @@ class KindState:
 class Problem:
     """One episode of a problem.
 
-    `kinds` have seen it, `active_kinds` still do. Type, severity, code, standards, description, attributes, examples,
-    actions and rule are those of the active kind with the highest severity; among equals, and if none is active, of the
-    one that reported last.
+    `kinds` have seen it, `active_kinds` still do. Type, severity, code, standards, title, description, attributes,
+    examples, actions and rule are those of the active kind with the highest severity; among equals, and if none is
+    active, of the one that reported last.
     """
 
     problem_id: str
@@ -108,6 +110,7 @@ class Problem:
     severity: Severity
     code: str
     standards: tuple[str, ...]
+    title: str
     description: str
     attributes: Mapping[str, Any]
     evidence: Evidence

@@ -15,6 +15,7 @@ from ragtide.drift.problems.kinds import Aspect, Kind
 from ragtide.drift.problems.model import EventRow, Problem, problem_id
 from ragtide.drift.problems.remediation import actions_for
 from ragtide.drift.problems.store import last_episode, load_events, load_problems
+from ragtide.drift.problems.title import title_of
 from ragtide.drift.problems.transitions import Transition, cleared_by, opened_by, updated_by
 from ragtide.drift.settings import RuleSettings, Severity
 from ragtide.drift.windows import MetricRef
@@ -67,9 +68,10 @@ def event_row(key: ProblemKey, transition: Transition, details: Details, epoch: 
     attributes = json.dumps({**details.attributes, **transition.attributes}, sort_keys=True)
     detail_columns = details._asdict() | {"attributes": attributes}
     transition_columns = {name: getattr(transition, name) for name in ("event", "event_id", "episode", "at")}
-    return EventRow(
+    row = EventRow(
         problem_id=problem_id(*key), **key._asdict(), **transition_columns, **detail_columns, actor=actor, epoch=epoch
     )
+    return row._replace(title=title_of(row))
 
 
 def last_details(problem: Problem, kind: str, **attributes: object) -> Details:

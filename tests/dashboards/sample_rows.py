@@ -6,6 +6,7 @@ from typing import Any
 
 from ragtide.drift.insights.model import InsightRow
 from ragtide.drift.problems.model import EventRow
+from ragtide.drift.problems.title import title_of
 from ragtide.drift.robustness.flip_pairs import FlipRow
 from ragtide.drift.robustness.repeated_questions import AnswerPair, RepeatedQuestionsRow
 from ragtide.drift.windows.histogram import Scale
@@ -66,7 +67,8 @@ def event(problem_id: str, event_id: str, event: str, episode: int, at: datetime
         type="accuracy", severity="warning", code="", standards=(), description="", attributes="", examples=(),
         actions=(), rule_id="", actor="", epoch=1,
     )  # fmt: skip
-    return made._replace(**other)
+    made = made._replace(**other)
+    return made._replace(title=title_of(made))
 
 
 def problems() -> Iterator[EventRow]:

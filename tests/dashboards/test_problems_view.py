@@ -16,7 +16,7 @@ from tests.dashboards.sample_rows import NOON
 pytestmark = pytest.mark.clickhouse
 
 COMPARED = (
-    "state", "app", "kinds", "type", "severity", "standards", "description", "examples", "actions", "rule_id",
+    "state", "app", "kinds", "type", "severity", "standards", "title", "description", "examples", "actions", "rule_id",
     "first_seen_at", "last_seen_at", "opened_at", "resolved_at", "openings", "acked_by", "accepted_by", "muted_by",
     "muted_until", "active_kinds", "explanation",
 )  # fmt: skip
@@ -41,7 +41,7 @@ def histories(
             kind=draw(st.sampled_from(kinds)),
             type=draw(words), severity=draw(severities), code="", standards=draw(lists), description=draw(words),
             attributes=draw(attributes), examples=draw(lists), actions=draw(lists), rule_id=draw(words),
-            actor=draw(words), epoch=1,
+            actor=draw(words), epoch=1, title=draw(words),
         )
         for number in range(draw(st.integers(1, 60)))
     ]  # fmt: skip

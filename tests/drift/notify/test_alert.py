@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragtide.drift.notify.alert import AlertContext, alert_of, alertname, kind_of
-from ragtide.drift.notify.alert_text import LONGEST_TITLE
-from ragtide.drift.problems import Kind, Problem, fold_events
+from ragtide.drift.problems import LONGEST_TITLE, Kind, Problem, fold_events
 from ragtide.drift.routes import Route
 from tests.dashboards.sample_rows import NOON, event
 

@@ -37,6 +37,7 @@ PROBLEM = Problem(
     severity="critical",
     code="P0204",
     standards=(),
+    title="docs-assistant: context_relevancy_soft.recall_relevancy 0.776 → 0.171",
     description="The chunks retrieved fit the questions less than they should.",
     attributes={"value": 0.171, "baseline": 0.776, "sample_size": 413},
     evidence=Evidence(value=0.171, baseline=0.776, sample_size=413),
