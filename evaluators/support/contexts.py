@@ -1,7 +1,7 @@
 """Indexes the contexts of a trace by the words of its answer."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -87,13 +87,15 @@ class Places:
         for word in words:
             self._places.setdefault(word, [])
 
-    def __contains__(self, word: str) -> bool:
-        return word in self._places
+    @property
+    def words(self) -> KeysView[str]:
+        """The words of the answer that stand in the contexts."""
+        return self._places.keys()
 
-    def together(self, one: str, other: str) -> bool:
-        """Whether the two words stand in one segment."""
-        first, second = self._places.get(one), self._places.get(other)
-        return bool(first and second) and not set(first or ()).isdisjoint(second or ())
+    def apart(self, pairs: Iterable[tuple[str, str]]) -> int:
+        """Count the pairs of words that no segment has both of."""
+        places, nowhere = self._places, ()
+        return sum(set(places.get(one, nowhere)).isdisjoint(places.get(other, nowhere)) for one, other in pairs)
 
     def nearest(self, weights: Mapping[str, float]) -> tuple[int, float]:
         """Return the segment that has most of the words by their weights, and this weight; (-1, 0) if none has any."""

@@ -14,11 +14,11 @@ _ENTRY = re.compile(
 _ENTRY_DAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)$", re.IGNORECASE)
 _HINT = re.compile(r"\d|day|daily|week")
 _ITEM = re.compile(
-    rf"(?P<first>\b(?:{_DAY}))(?:,?\s?(?:through|thru|to|until|till|-|\u2013|\u2014)\s?(?P<last>\b(?:{_DAY})))?"
-    r"|(?P<all>\b(?:every\s?day|daily|(?:seven|7) days (?:a|per) week|all week|each day)\b)"
-    r"|(?P<weekdays>\bweekdays?\b)|(?P<weekend>\bweekends?\b)"
-    r"|(?P<opens>\b\d{1,2}(?::\d{1,2})?)\s?(?P<half>[ap]\.?m\b\.?)?\s?(?:-|\u2013|\u2014|to|until|till|and)\s?"
-    r"(?P<closes>\d{1,2}(?::\d{1,2})?)\s?(?P<other>[ap]\.?m\b\.?)?",
+    rf"\b(?:(?P<first>{_DAY})(?:,?\s?(?:through|thru|to|until|till|-|\u2013|\u2014)\s?(?P<last>\b(?:{_DAY})))?"
+    r"|(?P<all>(?:every\s?day|daily|(?:seven|7) days (?:a|per) week|all week|each day)\b)"
+    r"|(?P<weekdays>weekdays?\b)|(?P<weekend>weekends?\b)"
+    r"|(?P<opens>\d{1,2}(?::\d{1,2})?)\s?(?P<half>[ap]\.?m\b\.?)?\s?(?:-|\u2013|\u2014|to|until|till|and)\s?"
+    r"(?P<closes>\d{1,2}(?::\d{1,2})?)\s?(?P<other>[ap]\.?m\b\.?)?)",
     re.IGNORECASE,
 )
 _EXCEPTS = re.compile(r"\b(?:closed|except|but not|excluding|extended|vary|varying)\b", re.IGNORECASE)

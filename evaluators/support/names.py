@@ -4,29 +4,27 @@ import re
 from collections.abc import Iterator
 
 WITHOUT_NAMES = frozenset({"de", "ja", "zh"})  # nouns are capitalised too, or nothing is
-_WORD = re.compile(r"[^\W\d_a-z][\w\u2019'&-]*")
+_WORD = re.compile(r" (?P<name>[^\W\d_a-z][\w\u2019'&-]*)")
 _TITLE = 0.6  # share of capital words from which a line is a title, where every word is capitalised
 _CAPITAL = re.compile(r"\b[^\W\d_]")
 
 
-def names_of(text: str, code: str) -> Iterator[re.Match[str]]:
-    """Yield the words of names in a sentence. The word that begins it is left out: anything may begin one."""
+def names_of(text: str, code: str) -> Iterator[tuple[int, str]]:
+    """Yield start and word of the names in a sentence. The word that begins it is left out: anything may begin one."""
     if code in WITHOUT_NAMES:
         return
     found = [
-        match
+        (match.start("name"), match["name"])
         for match in _WORD.finditer(text)
-        if match.group()[0].isupper() and _within(text, match.start()) and match.group() not in ("I", "A")
+        if match["name"][0].isupper() and _within(text, match.start()) and match["name"] not in ("I", "A")
     ]
     if found and not _is_title(text):
         yield from found
 
 
-def _within(text: str, start: int) -> bool:
-    """Whether a word stands before, without a colon, list mark or quotation mark between: those begin sentences."""
-    if text[start - 1 : start] != " ":
-        return False
-    before = text[start - 3 : start - 1] if start > 2 else text[: max(0, start - 1)]
+def _within(text: str, end: int) -> bool:
+    """Whether a word ends there, without a colon, list mark or quotation mark behind: those begin sentences."""
+    before = text[max(0, end - 2) : end]
     return before[-1:].isalnum() or (before[-1:] == "," and before[:1].isalnum())
 
 

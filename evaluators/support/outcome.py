@@ -77,7 +77,7 @@ def compare(
     if in_another_language(words, head, code):
         return NotApplicable("other_language")
     texts = sources.texts if not question or question in sources.texts else (*sources.texts, question)
-    support = support_of(sentences, texts, len(sources.chunks), code, weight, shared)
+    support = support_of(sentences, words, texts, len(sources.chunks), code, weight, shared)
     return Compared(sources, support) if support.sentences else NotApplicable("too_short")
 
 

@@ -27,6 +27,7 @@ _AFTER = re.compile(
 )
 _WORD_AFTER = re.compile(r"[ \u00a0\u202f-]?(?P<word>[%\uff05]|°\s?[CFcf]\b|[$€£¥₹₽]|km/h|[^\W\d_]+)")
 _BETWEEN = frozenset({"", "-", "and", "und", "y", "e", "et"})  # words of one number
+_CLOCK_MARK, _GROUP_MARK = re.compile("[:.,]"), re.compile("[.,'\u2019 \u00a0\u202f]")
 _DECADE = re.compile(r"s\b")  # the 1970s
 _RANGE = re.compile(r"\s?(?:[-\u2013\u2014~/]|to|and|or|bis|und|oder|a|y|o|à|et|ou|e|до|и|〜)\s?", re.IGNORECASE)
 _MONEY = {"$": "usd", "€": "eur", "£": "gbp", "¥": "jpy", "₹": "inr", "₽": "rub"}  # and codes, in lower case
@@ -171,33 +172,35 @@ def _read(text: str, match: re.Match[str]) -> list[Quantity]:
     if not values:  # a date or a version: its parts
         return _parts(digits, match.start("digits"))
     currency = money["money"] if money else ""
-    return [_scaled(text, start, end, values, _MONEY.get(currency, currency.lower()) or None)]
+    return [_scaled(text, start, end, behind, values, _MONEY.get(currency, currency.lower()) or None)]
 
 
-def _scaled(text: str, start: int, end: int, values: tuple[float, ...], money: str | None) -> Quantity:
+def _scaled(
+    text: str, start: int, end: int, behind: re.Match[str] | None, values: tuple[float, ...], money: str | None
+) -> Quantity:
     """Read the scale and the unit behind a number. One letter is a scale if it touches the number: 1.2k, not 5 m."""
-    words = quantity_words()
-    behind = _WORD_AFTER.match(text, end)
-    if behind:
-        word, behind_end = _known(behind)
-        scale = words.scales.get(word)
-        if scale is not None and (len(word) > 1 or not word.isascii() or behind.start("word") == end):
-            readings = tuple(value * scale for value in values)
-            if word == "m" and not money:
-                return _quantity(start, behind_end, (*readings, *values), None)  # millions or metres
-            unit, unit_end = _unit_behind(text, behind_end)
-            return _quantity(start, unit_end, readings, Unit(money, 1.0) if money else unit)
+    if not behind:
+        return _quantity(start, end, values, Unit(money, 1.0) if money else None)
+    word, behind_end = _known(behind)
+    scale = quantity_words().scales.get(word)
+    if scale is not None and (len(word) > 1 or not word.isascii() or behind.start("word") == end):
+        readings = tuple(value * scale for value in values)
+        if word == "m" and not money:
+            return _quantity(start, behind_end, (*readings, *values), None)  # millions or metres
+        unit, unit_end = _unit_behind(text, behind_end)
+        return _quantity(start, unit_end, readings, Unit(money, 1.0) if money else unit)
     if money:
         return _quantity(start, end, values, Unit(money, 1.0))
-    unit, end = _unit_behind(text, end)
+    unit, end = _unit_of(text, end, behind, word, behind_end)
     return _quantity(start, end, values, unit)
 
 
 def _unit_behind(text: str, end: int) -> tuple[Unit | None, int]:
     behind = _WORD_AFTER.match(text, end)
-    if not behind:
-        return None, end
-    word, behind_end = _known(behind)
+    return _unit_of(text, end, behind, *_known(behind)) if behind else (None, end)
+
+
+def _unit_of(text: str, end: int, behind: re.Match[str], word: str, behind_end: int) -> tuple[Unit | None, int]:
     unit = quantity_words().units.get(word)
     if word in ("por", "pour", "per"):  # por ciento, pour cent, per cento
         follows = _WORD_AFTER.match(text, behind.end())
@@ -230,7 +233,7 @@ def _values(digits: str) -> tuple[float, ...]:
     """Return the readings of digits with separators; () for a date, a version and the like."""
     if digits.isdecimal():
         return (float(digits),)
-    groups = re.split(r"[.,'\u2019 \u00a0\u202f]", digits)
+    groups = _GROUP_MARK.split(digits)
     marks = {mark for mark in digits if not mark.isdecimal()}
     grouped = 1 <= len(groups[0]) <= 3 and groups[0] != "0" and all(len(group) == 3 for group in groups[1:])
     if len(marks) == 1:
@@ -257,21 +260,25 @@ def _parts(digits: str, start: int) -> list[Quantity]:
 
 def _clock(digits: str, start: int, end: int, behind: re.Match[str] | None) -> list[Quantity]:
     """Read a time of day: minutes from midnight. Without am or pm it may be both."""
-    parts = re.split(r"[:.,]", digits)
-    if (
-        len(parts) > 3
-        or not all(part.isdecimal() for part in parts)
-        or int(parts[0]) > 24
-        or int((*parts, "0")[1]) > 59
-    ):
+    minutes = _minutes_of(digits)
+    if minutes is None:
         return _parts(digits, start)
-    minutes = float(int(parts[0]) * 60 + (int(parts[1]) if len(parts) > 1 else 0))
     if behind and behind["half"]:
         afternoon = behind["half"].lower() == "p"
         minutes = minutes % 720 + 720 * afternoon
         end = behind.end()
     minutes %= _MINUTES_OF_DAY
     return [Quantity(start, end, (minutes,), CLOCK, (minutes,))]
+
+
+@lru_cache(maxsize=1 << 12)
+def _minutes_of(digits: str) -> float | None:
+    """Return the minutes from midnight of 9:30; None if it is no time of day."""
+    parts = _CLOCK_MARK.split(digits)
+    if len(parts) > 3 or not all(map(str.isdecimal, parts)):
+        return None
+    hours, minutes = int(parts[0]), int(parts[1]) if len(parts) > 1 else 0
+    return float(hours * 60 + minutes) if hours <= 24 and minutes <= 59 else None
 
 
 def _with_shared_units(text: str, found: list[Quantity]) -> list[Quantity]:

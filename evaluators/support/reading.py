@@ -13,7 +13,7 @@ from ragtide.evaluators.support.hours import contradicted_hours, schedule_of
 from ragtide.evaluators.support.names import initials_of, names_of
 from ragtide.evaluators.support.numbers import KnownQuantities
 from ragtide.evaluators.support.quantities import Quantity, quantities_of, spelled_quantities_of
-from ragtide.evaluators.support.records import Fact, contradictions, facts_of
+from ragtide.evaluators.support.records import Fact, contradictions, facts_named, facts_of
 from ragtide.evaluators.support.words import (
     CLAUSE,
     NEGATION,
@@ -22,6 +22,7 @@ from ragtide.evaluators.support.words import (
     WORD,
     language_of_words,
     languages,
+    number_words,
     raw_words,
     script_of_words,
     tokens,
@@ -116,7 +117,9 @@ def in_another_language(answer: Sequence[str], contexts: str, code: str) -> bool
 class _Sources:
     """The contexts and the question of a trace, read as far as the answer needs it."""
 
-    def __init__(self, texts: Sequence[str], chunks: int, code: str, wanted: set[str], shared: Shared) -> None:
+    def __init__(
+        self, answer: Sequence[str], texts: Sequence[str], chunks: int, code: str, wanted: set[str], shared: Shared
+    ) -> None:
         segments: list[Segments] = [shared.once(segments_by(code), text) for text in texts]
         self.code = code
         self.places = Places(wanted, segments)
@@ -124,7 +127,8 @@ class _Sources:
             self.places.add(month for text in texts for month in months_of(text))
         self.chunks = chunks  # the texts behind are not contexts
         facts = [shared.once(facts_of, text) for text in texts]
-        self.facts: list[Fact] = [fact for found in facts for fact in found]
+        self.facts: list[Fact] = facts_named([fact for found in facts for fact in found], answer)
+        self.number_words = number_words(code).intersection(map(str.lower, answer))  # of the answer
         self.records = frozenset(i for i, found in enumerate(facts) if found)
         schedules = [shared.once(schedule_of, text) for text in texts]
         self.schedule = next((schedule for schedule in schedules if schedule), {})
@@ -182,7 +186,7 @@ class _Sources:
 
     def has_name(self, name: str, words: Sequence[str]) -> bool:
         """Whether the texts have the word of a name, or the words that its letters begin."""
-        if all(word in self.places for word in words):
+        if all(word in self.places.words for word in words):
             return True
         if self._lower is None:
             self._lower = self.joined.lower()
@@ -208,14 +212,20 @@ def _all_quantities_by(code: str) -> Callable[[str], list[Quantity]]:
 
 
 def support_of(
-    answer: Sequence[Sentence], texts: Sequence[str], chunks: int, code: str, weight: Weight, shared: Shared
+    answer: Sequence[Sentence],
+    words: Sequence[str],
+    texts: Sequence[str],
+    chunks: int,
+    code: str,
+    weight: Weight,
+    shared: Shared,
 ) -> Support:
     """Compare each sentence with the texts: the first `chunks` of them are contexts, the others, such as the question,
-    carry words too.
+    carry words too. `words` are those of the answer, as they stand.
     """
     read = [(sentence, tokens(sentence.text, code)) for sentence in answer[:MOST_SENTENCES]]
     wanted = {one for _, found in read for one in found if one > STOP}
-    sources = _Sources(texts, chunks, code, wanted, shared)
+    sources = _Sources(words, texts, chunks, code, wanted, shared)
     sentences = (_sentence(sentence, found, sources, weight) for sentence, found in read)
     return Support(code, tuple(one for one in sentences if one is not None), sources.only_records)
 
@@ -223,11 +233,17 @@ def support_of(
 def _sentence(sentence: Sentence, found: Sequence[str], sources: _Sources, weight: Weight) -> SentenceSupport | None:
     words = [one for one in found if one > STOP]
     places, text = sources.places, sentence.text
-    weights = {word: weight(word) for word in words}
-    total = sum(map(weights.__getitem__, words))
-    lacking = sum(weights[word] for word in words if word not in places)
+    known, weights = places.words, dict[str, float]()
+    total = lacking = 0.0
+    for word in words:
+        own = weights.get(word)
+        if own is None:
+            own = weights[word] = weight(word)
+        total += own
+        if word not in known:
+            lacking += own
     pairs = [(one, other) for one, other in pairwise(words) if one != other]
-    apart = sum(not places.together(one, other) for one, other in pairs)
+    apart = places.apart(pairs)
     nearest, carried = places.nearest(weights)
     same = nearest >= 0 and places.negations[nearest] == found.count(NEGATION)
     same = same and carried >= _SAME * sum(weights.values())
@@ -297,13 +313,18 @@ def _is_reversed(clause: Sequence[str], negations: int, weights: Mapping[str, fl
 def _numbers(sentence: Sentence, sources: _Sources, chunk: int) -> tuple[list[Span], list[Span]]:
     """Return the numbers that the sources lack, and those of them for which the nearest chunk has another one."""
     text = sentence.text
+    lacking: list[Span] = []
+    others: list[Span] = []
+    found = quantities_of(text)
+    lower = text.lower()
+    if any(word in lower for word in sources.number_words):
+        found += spelled_quantities_of(text, sources.code)
+    if not found:
+        return lacking, others
     head = _LIST_HEAD.match(text)
     begin = head.end() if head else 0
     cited = [match.span() for match in _CITATION.finditer(text)]
-    lacking: list[Span] = []
-    others: list[Span] = []
-    found = quantities_of(text) if any(map(str.isdigit, text)) else []
-    for one in (*found, *spelled_quantities_of(text, sources.code)):
+    for one in found:
         if one.start < begin or any(start <= one.start < end for start, end in cited):
             continue
         if one.spelled and not one.kind and one.values[0] <= _SMALL:
@@ -327,13 +348,15 @@ def _is_no_claim(one: Quantity, text: str) -> bool:
 def _names(text: str, sources: _Sources) -> list[Span]:
     empty = languages()[sources.code].empty
     found = []
-    for match in names_of(text, sources.code):
-        if match.group().lower() in empty:
+    for start, name in names_of(text, sources.code):
+        if name.lower() in empty:
             continue
-        for part in match.group().split("-"):
+        for part in name.split("-"):
+            if not part[:1].isupper():
+                continue
             words = [one for one in tokens(part, sources.code) if one > STOP]
-            if words and part[0].isupper() and not sources.has_name(part, words):
-                found.append(match.span())
+            if words and not sources.has_name(part, words):
+                found.append((start, start + len(name)))
                 break
     return found
 
@@ -341,7 +364,8 @@ def _names(text: str, sources: _Sources) -> list[Span]:
 def _denied(text: str, sources: _Sources) -> list[Span]:
     spans = contradicted_hours(sources.schedule, text)
     if sources.facts:
-        matches = list(WORD.finditer(text))
-        places = contradictions(sources.facts, [match.group() for match in matches], languages()[sources.code])
-        spans += [matches[place].span() for place in places]
+        places = contradictions(sources.facts, raw_words(text), languages()[sources.code])
+        if places:
+            matches = list(WORD.finditer(text))
+            spans += [matches[place].span() for place in places]
     return spans

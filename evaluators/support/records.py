@@ -15,8 +15,9 @@ from ragtide.evaluators.support.words import Language
 
 _VALUES = ("false", "null", "none", "no", "nan", "n/a", "true", "yes")
 _WRITTEN = "|".join(form for value in _VALUES for form in (value, value.capitalize(), value.upper(), "NaN"))
-_VALUE = re.compile(rf"""[:=]\s?["']?(?P<value>{_WRITTEN})["']?(?=\s{{0,20}}(?:[,}}\]\n]|$))""")
-_KEY = re.compile(r"""(?<![\w-])(?P<key>[^\W\d_][\w-]{1,40})["']?\s?$""")
+_VALUE = re.compile(rf"""[:=]\s?["']?(?=[FNTYfnty])(?P<value>{_WRITTEN})["']?(?=\s{{0,20}}(?:[,}}\]\n]|$))""")
+# It is matched backwards, from the value on.
+_KEY = re.compile(r"""\s?["']?(?P<key>[\w-]{1,40}[^\W\d_])(?![\w-])""")
 _BEFORE = 45  # characters in which a key stands
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|[_-]")
 _ABSENT = frozenset({"null", "none", "nan", "n/a"})
@@ -41,22 +42,34 @@ def facts_of(text: str) -> list[Fact]:
         return []
     found: dict[str, str] = {}
     for value in _VALUE.finditer(text):
-        key = _KEY.search(text[max(0, value.start() - _BEFORE) : value.start()])
+        key = _KEY.match(text[max(0, value.start() - _BEFORE) : value.start()][::-1])
         if key:
-            found[key["key"]] = value["value"].lower()
+            found[key["key"][::-1]] = value["value"].lower()
     if not found:
         return []
-    parts = {key: [stem(part) for part in _HUMP.split(key) if part] for key in found}
-    shared = Counter(one for each in parts.values() for one in set(each))
+    parts = {key: _parts_of(key) for key in found}
+    shared = Counter(one for each in parts.values() for one in set(each.stems))
     return [
         Fact(
-            _HUMP.sub("", key).lower(),
-            tuple(one for one in parts[key] if shared[one] == 1 and len(one) >= _SHORTEST and one not in _GENERIC),
+            parts[key].name,
+            tuple(one for one in parts[key].stems if shared[one] == 1 and one not in _GENERIC),
             value in _ABSENT,
         )
         for key, value in found.items()
         if value not in _TRUE
     ][:MOST_FACTS]
+
+
+class _Key(NamedTuple):
+    name: str
+    stems: tuple[str, ...]
+
+
+@lru_cache(maxsize=1 << 14)
+def _parts_of(key: str) -> _Key:
+    """Return the key in one word, and the stems of its words that are long enough to tell it from others."""
+    stems = (stem(part) for part in _HUMP.split(key) if part)
+    return _Key(_HUMP.sub("", key).lower(), tuple(one for one in stems if len(one) >= _SHORTEST))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -68,13 +81,18 @@ def stem(word: str) -> str:
     )
 
 
+def facts_named(facts: Sequence[Fact], words: Sequence[str]) -> list[Fact]:
+    """Return the facts that the words may name."""
+    text = "".join(words).lower()
+    return [fact for fact in facts if fact.name in text or (fact.stems and fact.stems[0] in text)]
+
+
 def contradictions(facts: Sequence[Fact], words: Sequence[str], language: Language) -> list[int]:
     """Return the places of the words of a sentence that claim a thing which the record says is not there.
 
     Where the value is missing, a sentence that denies the thing is unsupported too.
     """
-    text = "".join(words).lower()
-    facts = [fact for fact in facts if fact.name in text or (fact.stems and fact.stems[0] in text)]
+    facts = facts_named(facts, words)
     if not facts:
         return []
     lower = [word.lower().replace("\u2019", "'") for word in words]

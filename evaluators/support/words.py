@@ -8,7 +8,7 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -132,7 +132,7 @@ def language_of_words(words: Sequence[str], beside: str = "") -> str:
     Where two languages are as likely, the text beside, such as a context, decides. Japanese and
     Chinese are told by their script. A text in none of the languages has few function words of any: it is `UNKNOWN`.
     """
-    unspaced = [word for word in words if word[0] >= "\u0e00" and _RUN.match(word)]
+    unspaced = [] if all(map(str.isascii, words)) else [word for word in words if _RUN.match(word)]
     if 2 * len(unspaced) > len(words):
         letters = "".join(unspaced)
         kana, han = _KANA.search(letters), _HAN.search(letters)
@@ -148,8 +148,10 @@ def language_of_words(words: Sequence[str], beside: str = "") -> str:
     return max(likely, key=lambda code: (more[code] + hits[code], hits[code]))
 
 
-def script_of_words(words: Iterable[str]) -> int:
+def script_of_words(words: Collection[str]) -> int:
     """Return a number for the script of most words: 0 Latin, -1 the scripts without spaces, -2 if there are none."""
+    if words and all(map(str.isascii, words)):
+        return 0
     scripts = Counter(
         0 if word[0] < "\u02b0" or "\u1e00" <= word[0] < "\u1f00" else -1 if _RUN.match(word) else ord(word[0]) >> 8
         for word in words

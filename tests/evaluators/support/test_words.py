@@ -89,9 +89,8 @@ def test_long_sentences_are_cut() -> None:
 
 def test_places() -> None:
     places = Places(["red", "blue", "gone"], [segments_of("Red cars. Blue cars. A red and a blue car.", "en")])
-    assert ("red" in places, "gone" in places) == (True, False)
-    assert places.together("red", "blue")
-    assert not places.together("red", "gone")
+    assert ("red" in places.words, "gone" in places.words) == (True, False)
+    assert places.apart([("red", "blue"), ("red", "gone")]) == 1
     assert places.nearest({"red": 1.0, "blue": 1.0}) == (2, 2.0)
     assert places.nearest({"gone": 1.0}) == (-1, 0.0)
 
