@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, Field, model_validator
 
+from ragtide.drift.calendar_settings import AppCalendarSettings, KnownEvent
 from ragtide.drift.rule_settings import AppRules, Count, Duration, Share
 from ragtide.evaluators.spec import Metric, RuleKind
 
@@ -26,7 +27,7 @@ class AppWindows(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     )
 
 
-class AppDrift(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+class AppDrift(AppCalendarSettings, extra="forbid", frozen=True, allow_inf_nan=False):
     """Which series are tested for changes, and how large a change must be. For one app, only what is set overrides."""
 
     enabled: bool = Field(default=True, description="Test series for changes from their baselines.")
@@ -375,9 +376,13 @@ class DriftSettings(AppDrift, extra="forbid", frozen=True, allow_inf_nan=False):
         description="Days in which at most one false problem is expected over all series together. If unset, one per "
         "series in 1,000 days.",
     )
+    calendar: tuple[KnownEvent, ...] = Field(
+        default=(), description="Known events, in tables [[drift.calendar]]: times left out of change detection."
+    )
     apps: dict[str, AppDrift] = Field(
         default={},
-        description="Overrides by app, in tables such as [drift.apps.docs-bot]: enabled, ignore, margin.",
+        description="Overrides by app, in tables such as [drift.apps.docs-bot]: enabled, ignore, margin, time_zone, "
+        "holidays, dates.",
     )
 
     def of(self, app: str) -> "DriftSettings":

@@ -179,6 +179,10 @@ class Batch:
         rows = serialization.from_bytes(Rows, base64.b64decode(text), _ROWS)
         return cls(key, named.series, named.labels, named.alarm_intervals, rows, until, position, named.rollouts)
 
+    def places_of(self, cells: WindowCells) -> Integers:
+        """Return the position of each cell's series."""
+        return _find(self.rows.ids, cells["series"])
+
     def add(self, new: Mapping[int, NewSeries], tick_s: int, *, known_before: bool) -> None:
         """Add new series. With `known_before` they start with their last evaluator version, else with none."""
         count = len(new)

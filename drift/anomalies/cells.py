@@ -33,12 +33,25 @@ class Scale:
 
 
 def to_windows(
-    kind: SignalKind, cells: WindowCells, place: Numbers, start: Integers, labels: Ids, scale: Scale
+    kind: SignalKind,
+    cells: WindowCells,
+    place: Integers,
+    start: Integers,
+    labels: Ids,
+    scale: Scale,
+    shifts: Integers | None = None,
 ) -> Windows:
-    """Convert cells to windows [series, ticks]. `place` is each cell's series, `labels` [S, LABELS] its columns."""
+    """Convert cells to windows [series, ticks]. `place` is each cell's series, `labels` [S, LABELS] its columns.
+
+    Cells are later by `shifts` in seconds; those that leave the windows so are left out.
+    """
     series, ticks = len(labels), len(start)
     size = int(start[1] - start[0]) if ticks > 1 else 1
     tick = (cells["at"].astype(np.int64) - start[0]) // size
+    if shifts is not None and shifts.any():
+        tick = tick + shifts // size
+        inside = (tick >= 0) & (tick < ticks)
+        cells, place, tick = cells[inside], place[inside], tick[inside]
     if kind == "category":
         columns = np.argmax(labels[place] == cells["label"][:, None], axis=1)
         known = (labels[place, columns] == cells["label"]) & (cells["label"] != 0)
@@ -47,7 +60,7 @@ def to_windows(
         return Categories(start, counts)
     n, x, y = (np.zeros((series, ticks)) for _ in range(3))
     for name, grid in (("n", n), ("x", x), ("y", y)):
-        grid[place, tick] = cells[name]
+        np.add.at(grid, (place, tick), cells[name])
     if kind == "rate":
         return Rates(start, n, x)
     if kind == "positive":

@@ -10,6 +10,7 @@ from ragtide.drift.anomalies import queries
 from ragtide.drift.anomalies.batch import BaselineSet, Batch
 from ragtide.drift.anomalies.cells import MAX_LABELS, Scale, replace_rows, to_windows
 from ragtide.drift.anomalies.exclusions import before_accepted, excluded_ticks, without_recurring
+from ragtide.drift.anomalies.known_times import KnownTimes
 from ragtide.drift.anomalies.metrics import MonitoredMetric
 from ragtide.drift.anomalies.queries import BIN_OFFSET, TickRange, WindowCells
 from ragtide.drift.anomalies.references import FROM_HISTORY, BaselinePin, ReferenceOverrides
@@ -70,6 +71,11 @@ class BaselineLearner:
         """Ticks of live base windows."""
         return TickRange(self.windows.base_s, self.tick_s, first, end)
 
+    def clock_changes(self, batch: Batch, since: int, until: int) -> list[int]:
+        """Return the first ticks after the clock of any of the batch's applications changed in (since, until]."""
+        found = KnownTimes.of(batch.series, self.settings).clock_changes(since, until + 1)
+        return [calendar.ceil(at, self.tick_s) for at in found]
+
     def learn(self, batch: Batch, at: int, before: BaselineVersion | None) -> BaselineSet:
         """Learn the baselines of all series of the batch, as `learn_series` does."""
         return BaselineSet.of(batch.rows, *self.learn_series(batch, np.arange(len(batch.series)), at, before))
@@ -109,14 +115,14 @@ class BaselineLearner:
         A reference shorter than a day gives the level alone; hours and noise are those of the history before `at`.
         """
         ticks = self.tick_range(pin)
-        some, levels = self._load(batch, places, ticks)
+        some, levels = self._load(batch, places, ticks, at)
         seasonal = pin.run_id == LIVE and ticks.end - ticks.first >= _SEASONAL_S
         found = fit_baseline(some, levels, seasonal=seasonal)
         short = np.flatnonzero((found.warming == WarmUp.READY) & (self._durations_s(some) < calendar.DAY_S))
         if not len(short):
             return found
         history = self._learn_from_history(batch, places[short], at)
-        now = load_windows(self.database, self.monitored, batch, places[short], ticks, history.baseline.level_bins)
+        now = self._windows(batch, places[short], ticks, history.baseline.level_bins, at)
         return replace_rows(found, short, _releveled(history, now, WarmUp.LESS_THAN_A_DAY))
 
     def tick_range(self, pin: BaselinePin) -> TickRange:
@@ -133,7 +139,7 @@ class BaselineLearner:
         last = before.baselines.aligned_to(batch)
         found = serialization.take(last.baseline, places)
         known = (found.warming == WarmUp.READY) & (last.baseline_source[places] == pin.baseline_source)
-        if before.effective_from < pin.complete_at.timestamp():
+        if before.effective_from < pin.complete_at.timestamp() or self.clock_changes(batch, before.effective_from, at):
             fresh = self.learn_from_pin(batch, places, pin, at)
             rest = np.flatnonzero(~known | (fresh.warming == WarmUp.READY))
             return replace_rows(found, rest, serialization.take(fresh, rest))
@@ -146,7 +152,7 @@ class BaselineLearner:
         """Learn from the days before tick `at`; after an accepted change from the days since, once these are a week."""
         end = calendar.floor(at - self.lateness_s, self.tick_s)
         ticks = self.ticks(calendar.ceil(end - self.history_s, self.tick_s), end)
-        some, levels = self._load(batch, places, ticks)
+        some, levels = self._load(batch, places, ticks, at)
         basis, present = batch.rows.baseline_source[places], record_counts(some) > 0
         before = before_accepted(basis, ticks)
         excluded = excluded_ticks(self._anomalies(batch, places, end), basis, ticks, before, present)
@@ -173,7 +179,7 @@ class BaselineLearner:
             found += [(nth, *interval) for interval in self.excluded_intervals.get(batch.series[place], ())]
         return found
 
-    def _load(self, batch: Batch, places: Integers, ticks: TickRange) -> tuple[Windows, Integers]:
+    def _load(self, batch: Batch, places: Integers, ticks: TickRange, at: int) -> tuple[Windows, Integers]:
         """Load windows to learn from, and choose what they count: channels of labels, and the bins [S, 2] returned."""
         levels = np.zeros((len(places), 2), np.int64)
         if batch.key.kind == "category":
@@ -183,7 +189,12 @@ class BaselineLearner:
             bins, place = rows.matching_version(queries.histograms(self.database, series, rows.ids, ticks.as_one_tick))
             for one in np.unique(place):
                 levels[one] = _quantile_levels(bins[place == one])
-        return load_windows(self.database, self.monitored, batch, places, ticks, levels), levels
+        return self._windows(batch, places, ticks, levels, at), levels
+
+    def _windows(self, batch: Batch, places: Integers, ticks: TickRange, bins: Numbers, at: int) -> Windows:
+        """Load windows without known events, by the clocks of `at`."""
+        known = KnownTimes.of([batch.series[place] for place in places], self.settings)
+        return load_windows(self.database, self.monitored, batch, places, ticks, bins, known, at)
 
     def _durations_s(self, some: Windows) -> Integers:
         """Seconds from the first record to the last of each series [S]."""
@@ -219,13 +230,24 @@ def load_windows(
     places: Integers,
     ticks: TickRange,
     bins: Numbers,
+    known: KnownTimes | None = None,
+    at: int = 0,
 ) -> Windows:
-    """Load windows of these series' own evaluator versions; positives are counted above `bins` [S, 2]."""
+    """Load windows of these series' own evaluator versions; positives are counted above `bins` [S, 2].
+
+    With `known`, without known events, and by the clocks of `at`.
+    """
     kind, series = batch.key.kind, [batch.series[place] for place in places]
     rows = serialization.take(batch.rows, places)
     levels = rows.labels if kind == "category" else bins
     cells = queries.window_cells(database, kind, monitored, series, rows.ids, levels, ticks)
-    return to_windows(kind, *rows.matching_version(cells), ticks.ticks, rows.labels, scale_of(monitored, series))
+    cells, place = rows.matching_version(cells)
+    shifts = None
+    if known is not None:
+        kept = known.kept(cells, place, ticks)
+        cells, place = cells[kept], place[kept]
+        shifts = known.shifts(cells, place, ticks, at)
+    return to_windows(kind, cells, place, ticks.ticks, rows.labels, scale_of(monitored, series), shifts)
 
 
 def scale_of(monitored: Mapping[str, MonitoredMetric], series: Sequence[Series]) -> Scale:

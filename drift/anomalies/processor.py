@@ -11,6 +11,7 @@ import numpy as np
 from ragtide.drift.anomalies import queries
 from ragtide.drift.anomalies.batch import BaselineSet, Batch, BatchSnapshot
 from ragtide.drift.anomalies.cells import replace_rows, to_windows
+from ragtide.drift.anomalies.known_times import KnownTimes
 from ragtide.drift.anomalies.learner import BaselineLearner, scale_of
 from ragtide.drift.anomalies.queries import WindowCells
 from ragtide.drift.anomalies.state_store import BaselineVersion, StateStore, checkpoint_slot
@@ -73,13 +74,16 @@ class BatchProcessor:
         """Return the end of the batch's hour, or the tick from which other baselines apply."""
         tick_s = self.learner.tick_s
         hour = calendar.ceil(calendar.ceil(batch.processed_until + 1, calendar.HOUR_S), tick_s)
-        return min(hour, calendar.next_fit(batch.key.number, batch.processed_until + 1, tick_s))
+        changes = self.learner.clock_changes(batch, batch.processed_until, hour - 1)
+        return min(hour, calendar.next_fit(batch.key.number, batch.processed_until + 1, tick_s), *changes)
 
     def _baseline_for_tick(self, batch: Batch, versions: list[BaselineVersion]) -> BaselineVersion:
         """Return the baseline for the next tick. If one is due, learn it and add it to the versions."""
         tick = batch.processed_until
         past = [one for one in versions if one.effective_from <= tick]
-        due = tick == calendar.next_fit(batch.key.number, tick, self.learner.tick_s)
+        tick_s = self.learner.tick_s
+        due = tick == calendar.next_fit(batch.key.number, tick, tick_s)
+        due = due or tick in self.learner.clock_changes(batch, tick - tick_s, tick)
         due = due and bool(batch.series)  # all of them may be gone
         due = due and not batch.key.is_rollout  # a rollout's are copied once
         if not past or (due and past[-1].effective_from != tick):
@@ -122,6 +126,7 @@ class BatchProcessor:
         cells = queries.window_cells(
             learner.database, kind, learner.monitored, batch.series, batch.rows.ids, levels, ticks
         )
+        cells = cells[KnownTimes.of(batch.series, learner.settings).kept(cells, batch.places_of(cells), ticks)]
         cells = cells[np.argsort(cells["at"], kind="stable")]
         borders = np.searchsorted(cells["at"], [*ticks.ticks, stop])
         for tick, first, last in zip(ticks.ticks.tolist(), borders, borders[1:], strict=False):
