@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from ragtide.drift.array_types import Flags, Integers
-from ragtide.drift.calendar_settings import WEEKDAYS, AppCalendarSettings, KnownEvent
+from ragtide.drift.detection_settings import WEEKDAYS, AppCalendarSettings, KnownEvent
 from ragtide.drift.routes import expression
 from ragtide.drift.settings import DriftSettings
 from ragtide.drift.stats import DAY_S

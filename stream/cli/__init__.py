@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "insights": ("ragtide.stream.cli.insights", "Show findings that never page, with their confidence."),
     "rules": ("ragtide.stream.cli.rules", "Backtest rules on stored windows before they go live."),
     "baseline": ("ragtide.stream.cli.baseline", "Learn, show or pin baselines of series."),
+    "calendar": ("ragtide.stream.cli.calendar", "Show the times that change detection leaves out."),
     "evaluators": ("ragtide.stream.cli.evaluators", "List evaluators and whether they can run; create your own."),
     "models": ("ragtide.stream.cli.models", "List the models that evaluators use, or download them."),
     "dashboards": ("ragtide.stream.cli.dashboards", "Build or push the Grafana dashboards; write alert rules."),

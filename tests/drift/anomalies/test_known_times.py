@@ -70,7 +70,7 @@ def test_a_known_event_is_not_judged(clickhouse_server: EmbeddedClickHouse) -> N
 
     times = (CHANGE - DAY, CHANGE + 3 * HOUR)
     load = {"name": "nightly load", "app": "sh*", "start": "04:00", "end": "05:00"}
-    berlin = {"time_zone": "Europe/Berlin"}
+    berlin: dict[str, Any] = {"time_zone": "Europe/Berlin"}
     assert alarms(clickhouse_server, loaded, *times, **berlin)
     assert alarms(clickhouse_server, loaded, *times, **berlin, calendar=[load]) == []
     assert alarms(clickhouse_server, loaded, *times, **berlin, calendar=[{**load, "app": "other"}])
@@ -85,7 +85,7 @@ def test_baselines_are_not_learned_from_known_events(clickhouse_server: Embedded
     def worse_now(local: datetime) -> float:
         return 0.3 if local.timestamp() >= CHANGE + HOUR else bad_day(local)
 
-    left_out = {"time_zone": "Europe/Berlin", "dates": ["2026-03-27"]}
+    left_out: dict[str, Any] = {"time_zone": "Europe/Berlin", "dates": ["2026-03-27"]}
     assert alarms(clickhouse_server, bad_day, CHANGE - 2 * DAY, CHANGE, **left_out) == []
     [(since, _)] = alarms(clickhouse_server, worse_now, CHANGE - HOUR, CHANGE + 2 * HOUR, **left_out)
     assert abs(since - CHANGE - HOUR) <= 2 * BASE

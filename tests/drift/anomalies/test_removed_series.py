@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragtide.drift.settings import AppDrift, DriftSettings
+from ragtide.drift.detection_settings import AppDrift
+from ragtide.drift.settings import DriftSettings
 from ragtide.sinks.clickhouse.database import Database
 from tests.drift.anomalies.window_fixture import BASE, DAY, START, WindowFixture, WindowRow, window
 

@@ -9,9 +9,10 @@ import pytest
 from ragtide.drift.backtest.anomalies import simulate_anomalies
 from ragtide.drift.backtest.run import diff_with_raised
 from ragtide.drift.backtest.simulate import SimulatedProblem
+from ragtide.drift.detection_settings import AppDrift
 from ragtide.drift.jobs import JobContext
 from ragtide.drift.leadership import Term
-from ragtide.drift.settings import AppDrift, DriftSettings, JobSettings, RuleSettings
+from ragtide.drift.settings import DriftSettings, JobSettings, RuleSettings
 from ragtide.drift.stats import calendar
 from ragtide.drift.windows.segments import SegmentValues
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse

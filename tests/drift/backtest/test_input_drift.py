@@ -8,10 +8,11 @@ from benchmarks.questions.world import DAY_S, HOUR_S
 from ragtide.drift.backtest.input_drift import simulate_input_drift
 from ragtide.drift.backtest.run import diff_with_raised
 from ragtide.drift.backtest.simulate import SimulatedProblem
+from ragtide.drift.detection_settings import AppDrift
 from ragtide.drift.input_drift.check import InputDriftCheck
 from ragtide.drift.input_drift.reference import TICK_S
 from ragtide.drift.leadership import Term
-from ragtide.drift.settings import AppDrift, DriftSettings, WindowSettings
+from ragtide.drift.settings import DriftSettings, WindowSettings
 from ragtide.drift.stats import calendar
 from ragtide.drift.windows.watermark import WatermarkRow
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from benchmarks.questions.world import DAY_S, HOUR_S, World, steady
+from ragtide.drift.detection_settings import AppDrift
 from ragtide.drift.input_drift import reference as references
 from ragtide.drift.input_drift.check import InputDriftCheck, InputDriftResult
 from ragtide.drift.input_drift.messages import QUESTION_METRIC
@@ -15,7 +16,7 @@ from ragtide.drift.leadership import elect
 from ragtide.drift.problems.model import Problem
 from ragtide.drift.problems.operator_actions import accept
 from ragtide.drift.problems.store import load_problems
-from ragtide.drift.settings import AppDrift, DriftSettings, RuleSettings, WindowSettings
+from ragtide.drift.settings import DriftSettings, RuleSettings, WindowSettings
 from ragtide.drift.stats import calendar
 from ragtide.drift.windows.watermark import WatermarkRow
 from ragtide.sinks.clickhouse.database import Database

@@ -107,6 +107,12 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
         ["{spans}", "--trace", HOSTILE],
         ["{spans}", "--logs", HOSTILE],
     ),
+    "calendar show": (
+        [HOSTILE],
+        [HOSTILE, "--json"],
+        ["--config", "{calendar}"],
+        ["--config", "{calendar}", "--json"],
+    ),
     "worker": (["--lane", HOSTILE],),
     "config": (
         ["--config", HOSTILE],
@@ -195,7 +201,8 @@ def stored(database: Database, tmp_path: Path) -> dict[str, str]:
     )
     database.insert("outbox", [refused])
     files = {
-        name: tmp_path / f"{name}.toml" for name in ("rules", "hostile", "odd", "traces", "notify", "spans", "learned")
+        name: tmp_path / f"{name}.toml"
+        for name in ("rules", "hostile", "odd", "traces", "notify", "spans", "learned", "calendar")
     }
     odd_trace = {"trace_id": HOSTILE, "app": HOSTILE, HOSTILE: 1, "latency": {HOSTILE: 1}, "question": HOSTILE}
     files["traces"].write_text(json.dumps(odd_trace) + "\n" + HOSTILE.splitlines()[0] + "\n")
@@ -209,6 +216,7 @@ def stored(database: Database, tmp_path: Path) -> dict[str, str]:
     quoted = plain_toml(HOSTILE)
     files["hostile"].write_text(f"[kafka]\n{quoted} = 1\n")
     files["notify"].write_text('[[webhooks]]\nname = "pager"\nurl = "http://127.0.0.1:9/"\n')
+    files["calendar"].write_text(f'[[drift.calendar]]\nname = {quoted}\nstart = "03:00"\nend = "04:00"\n')
     files["odd"].write_text(f"[dashboards]\nfolder_title = {quoted}\n")
     yesterday = (NOW - timedelta(days=1)).isoformat()
     return {"problem": problem, "yesterday": yesterday, **{name: str(file) for name, file in files.items()}}

@@ -1,4 +1,4 @@
-"""Settings of an application's calendar: time zone, holidays and known events. Read by `ragtide.drift.settings`."""
+"""Settings of change detection that may differ by application, and known events. Read by `ragtide.drift.settings`."""
 
 from datetime import UTC, date, datetime, time
 from typing import Annotated, Literal, Self, get_args
@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
+Factor = Annotated[float, Field(ge=1, le=100)]
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
 
@@ -22,7 +23,9 @@ def _known_country(name: str) -> str:
     try:
         import holidays
     except ImportError as error:
-        raise ValueError("holidays of countries need ragtide[calendar]: pip install 'ragtide[calendar]'") from error
+        raise ValueError(
+            "holidays of countries need the package holidays: install ragtide with the extra calendar"
+        ) from error
     country, _, region = name.partition("-")
     try:
         holidays.country_holidays(country, subdiv=region or None)
@@ -46,10 +49,25 @@ class AppCalendarSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=
     holidays: tuple[Country, ...] = Field(
         default=(),
         description="Countries, or regions such as DE-BY, whose public holidays are left out of change detection. "
-        "Needs ragtide[calendar].",
+        "Needs the extra calendar.",
     )
     dates: tuple[date, ...] = Field(
         default=(), description="Other days that are left out of change detection, such as 2026-12-24."
+    )
+
+
+class AppDrift(AppCalendarSettings, extra="forbid", frozen=True, allow_inf_nan=False):
+    """Which series are tested for changes, and how large a change must be. For one app, only what is set overrides."""
+
+    enabled: bool = Field(default=True, description="Test series for changes from their baselines.")
+    ignore: tuple[str, ...] = Field(
+        default=(), description="Metrics to leave out of change detection, e.g. operations.cost_usd."
+    )
+    margin: Factor = Field(
+        default=1.0,
+        description="Smallest change worth reporting, as a multiple of the default tolerance. Higher means fewer, "
+        "larger findings. The tolerance is 1 % of a score's range, 10 % of its variance and 10 % of a day's records. "
+        "It is a factor of 1.2 of a category's odds and 2 points of AUC for questions.",
     )
 
 
