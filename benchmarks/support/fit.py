@@ -13,7 +13,7 @@ FOLDS, SEEDS = 10, (0, 1, 2)
 PENALTY = 3.0  # of the squared coefficients of features of unit variance
 # Errors of polarity are too few in the labels to fit. Their coefficient is given: higher, it finds more of the changed
 # negations of `paraphrases.toml`, and costs AUROC on the labels.
-GIVEN = {"reversed": 0.6}
+GIVEN = {"reversed": 2.0}
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,10 @@ class Places:
         places, nowhere = self._places, ()
         return sum(set(places.get(one, nowhere)).isdisjoint(places.get(other, nowhere)) for one, other in pairs)
 
+    def count_in(self, segment: int, words: Iterable[str]) -> int:
+        """Count the words that stand in the segment."""
+        return sum(segment in self._places.get(word, ()) for word in words)
+
     def nearest(self, weights: Mapping[str, float]) -> tuple[int, float]:
         """Return the segment that has most of the words by their weights, and this weight; (-1, 0) if none has any."""
         votes: dict[int, float] = {}

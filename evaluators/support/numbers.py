@@ -2,8 +2,8 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 from math import floor, log10
+from typing import TypeVar
 
 from ragtide.evaluators.support.quantities import CLOCK, PERCENT, Quantity
 
@@ -13,6 +13,10 @@ MIN_DIGITS = 2  # significant digits of a rounded or computed number: one digit 
 _CONVERTED = 0.02  # relative tolerance between units: 10 km are 6.2 miles
 _OF_PERCENT = 0.5  # percentages are given to whole numbers
 _SAME = 1e-9
+_MOST_READINGS = 2  # of a number that may be rounded: a decade has ten
+_NEAR = 4  # numbers of a chunk behind each, with which others are computed
+_YEAR = 12.0  # months
+Of = TypeVar("Of")
 
 
 class KnownQuantities:
@@ -22,11 +26,14 @@ class KnownQuantities:
         self.chunks = chunks
         self.plain: set[float] = set()  # without a unit
         self.all: set[float] = set()  # as they stand, whatever their unit
+        self.not_percent: set[float] = set()
         self._by_kind: dict[str, set[float]] = {}
         self._by_unit: dict[tuple[str, float], set[float]] = {}
         for chunk in chunks:
             for one in chunk:
                 self.all.update(one.values)
+                if one.kind != PERCENT:
+                    self.not_percent.update(one.values)
                 if one.kind:
                     self._by_kind.setdefault(one.kind, set()).update(one.bases)
                     self._by_unit.setdefault((one.kind, one.factor), set()).update(one.bases)
@@ -38,7 +45,7 @@ class KnownQuantities:
     def have(self, one: Quantity) -> bool:
         """Whether the contexts have this quantity, give or take its rounding and the conversion of units."""
         if not one.kind:
-            return any(value in self.all for value in one.values) or self._rounded(one) or self._share(one)
+            return any(value in self.not_percent for value in one.values) or self._rounded(one) or self._share(one)
         same = self._by_kind.get(one.kind, ())
         if any(base in same for base in one.bases):
             return True
@@ -57,14 +64,25 @@ class KnownQuantities:
 
     def compute(self, one: Quantity) -> bool:
         """Whether the quantity is a sum, a difference, a total or a percentage of numbers that stand in one chunk."""
-        if _is_year(one):
+        if is_year(one):
             return False
+        if one.kind == "months" and one.factor == _YEAR and self._between_years(one):
+            return True
         values = self._in_order(("computed", one.kind), self._computed(one.kind))
-        tolerance = _OF_PERCENT if one.kind == PERCENT else 0.0
+        is_whole = all(value.is_integer() for value in one.values)
+        tolerance = (_OF_PERCENT if is_whole else _OF_PERCENT / 10) if one.kind == PERCENT else 0.0
         return any(
             _has_near(values, value, max(tolerance, _SAME * abs(value)))
             for value in one.bases
             if significant_digits(value) >= MIN_DIGITS
+        )
+
+    def _between_years(self, one: Quantity) -> bool:
+        """Whether two years of a chunk lie so far apart."""
+        return any(
+            abs(first.values[0] - second.values[0]) in one.values
+            for chunk in self.chunks[:MOST_CHUNKS]
+            for first, second in _near_pairs([other for other in chunk if is_year(other)])
         )
 
     def _computed(self, kind: str) -> set[float]:
@@ -79,7 +97,7 @@ class KnownQuantities:
 
     def _rounded(self, one: Quantity) -> bool:
         """Whether a number of the contexts gives this one when rounded to its significant digits."""
-        if _is_year(one):
+        if is_year(one) or len(one.values) > _MOST_READINGS:
             return False
         for value, base in zip(one.values, one.bases, strict=True):
             digits = significant_digits(value)
@@ -94,7 +112,7 @@ class KnownQuantities:
         return False
 
     def _near(self, kind: str, base: float, tolerance: float) -> bool:
-        every = self._by_kind.get(kind, set()) if kind else self.all
+        every = self._by_kind.get(kind, set()) if kind else self.not_percent
         return _has_near(self._in_order(kind, every), base, tolerance)
 
     def _in_order(self, key: object, values: set[float]) -> list[float]:
@@ -108,7 +126,8 @@ def _has_near(values: Sequence[float], base: float, tolerance: float) -> bool:
     return bisect_left(values, base - tolerance - _SAME) < bisect_right(values, base + tolerance + _SAME)
 
 
-def _is_year(one: Quantity) -> bool:
+def is_year(one: Quantity) -> bool:
+    """Whether it is a year in four digits."""
     return not one.kind and one.end - one.start == 4 and len(one.values) == 1 and 1_000 <= one.values[0] <= 2_100
 
 
@@ -118,10 +137,16 @@ def significant_digits(value: float) -> int:
     return len(digits.partition("e")[0].replace(".", "").strip("0")) or 1
 
 
+def _near_pairs(values: Sequence[Of]) -> Iterator[tuple[Of, Of]]:
+    """Yield the pairs of values that stand near each other: of many numbers, some two give any result."""
+    for place, one in enumerate(values):
+        yield from ((one, other) for other in values[place + 1 : place + 1 + _NEAR])
+
+
 def _computed(chunk: Sequence[Quantity], kind: str) -> Iterator[float]:
     if kind == PERCENT:
         plain = [one.bases[0] for one in chunk if one.kind != PERCENT][:MOST_OPERANDS]
-        for one, other in combinations(plain, 2):
+        for one, other in _near_pairs(plain):
             low, high = sorted((abs(one), abs(other)))
             if low:
                 yield from (100 * low / high, 100 * (high - low) / low, 100 * (high - low) / high)
@@ -130,6 +155,6 @@ def _computed(chunk: Sequence[Quantity], kind: str) -> Iterator[float]:
         plain = [one.bases[0] for one in chunk if one.kind == kind][:MOST_OPERANDS]
     if len(plain) > 2:
         yield sum(plain)
-    for one, other in combinations(plain, 2):
+    for one, other in _near_pairs(plain):
         yield one + other
         yield abs(one - other)

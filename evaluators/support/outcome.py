@@ -7,7 +7,7 @@ from ragtide.evaluators.outcome import Evidence, Finding, NotApplicable, Outcome
 from ragtide.evaluators.spec import Sentence, Shared
 from ragtide.evaluators.support.reading import SentenceSupport, Support, in_another_language, support_of
 from ragtide.evaluators.support.score import Coefficients, features_of
-from ragtide.evaluators.support.words import language_of_words, raw_words
+from ragtide.evaluators.support.words import FEWEST_WORDS, UNKNOWN, language_of_words, raw_words
 from ragtide.evaluators.text.recorded_chunks import recorded_chunks
 from ragtide.evaluators.trace import Chunk
 
@@ -74,6 +74,8 @@ def compare(
     words = raw_words(answer)
     head = _head(sources.texts)
     code = language_of_words(words, head)
+    if code == UNKNOWN and len(words) < FEWEST_WORDS:  # too short to tell: that of the contexts, if it is another not
+        code = language_of_words(raw_words(head), answer)
     if in_another_language(words, head, code):
         return NotApplicable("other_language")
     texts = sources.texts if not question or question in sources.texts else (*sources.texts, question)

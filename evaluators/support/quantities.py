@@ -206,6 +206,10 @@ def _unit_of(text: str, end: int, behind: re.Match[str], word: str, behind_end: 
         follows = _WORD_AFTER.match(text, behind.end())
         if follows and follows["word"].lower() in ("ciento", "cent", "cento"):
             return Unit(PERCENT, 1.0), follows.end()
+    if word in ("square", "cubic"):
+        follows = _WORD_AFTER.match(text, behind.end())
+        unit = quantity_words().units.get(f"{word}_{follows['word'].lower()}") if follows else None
+        behind_end = follows.end() if follows else behind_end
     return (unit, behind_end) if unit else (None, end)
 
 

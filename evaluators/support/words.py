@@ -18,21 +18,22 @@ from typing import Any
 UNKNOWN = "unknown"
 # Tokens that are no words: a word to split, a word that negates, the ends of a clause and a sentence.
 RUN, NEGATION, CLAUSE, STOP = "\0", "\1", "\2", "\3"
-MOST_LETTERS = 40  # of a word: the rest says nothing more
+MOSTLETTERS = 40  # of a word: the rest says nothing more
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 _KANA, _HAN = re.compile("[\u3041-\u30ff]"), re.compile("[\u3400-\u9fff]")
 _RUN = re.compile(f"[{_UNSPACED}]+")
-_LETTER = f"[^\\W\\d_{_UNSPACED}]"
-WORD = re.compile(rf"{_LETTER}+(?:['\u2019]{_LETTER}+)*|[{_UNSPACED}]+")
+LETTER = f"[^\\W\\d_{_UNSPACED}]"
+WORD = re.compile(rf"{LETTER}+(?:['\u2019]{LETTER}+)*|[{_UNSPACED}]+")
 _ENDS = ".!?;\n\u3002\uff01\uff1f\uff1b\u0964"
 _CLAUSE_ENDS = ",:\uff0c\u3001\u060c"
 _TOKEN = re.compile(rf"{WORD.pattern}|[.!?;,:](?=\s|$)|[{_ENDS[4:]}{_CLAUSE_ENDS[2:]}]")
 # The same in ASCII, where most texts are: three times as fast.
 _ASCII_WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*")
 _ASCII_TOKEN = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*|[.!?;,:](?=\s|$)|\n")
+ENDING = re.compile(rf"['\u2019]?{LETTER}*")  # the rest of a word
 SPACED_WORD = re.compile(r"[^\W\d_]+")
 HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # of camel case, as in keys of records
 # English endings, longest first. The stem keeps four letters or more.
@@ -45,7 +46,7 @@ _INFLECTED = re.compile("[aeiouy]?s?$|[\u0430\u0435\u0438\u0439\u043e\u0443\u044
 _LONGEST_STEM = 7  # letters of a word of another language
 _MOST_FOLDS = 1 << 16
 MIN_HITS = 2  # function words that tell the language
-_OTHER = 15  # words: with as many and hardly a function word, a text is in another language
+FEWEST_WORDS = 15  # words: with as many and hardly a function word, a text is in another language
 _FEWEST = 0.06  # share of function words in running text of a known language; half of what lists have
 
 
@@ -121,6 +122,11 @@ def _languages_of_word() -> Mapping[str, tuple[str, ...]]:
     return {word: tuple(codes) for word, codes in found.items()}
 
 
+def is_letter(sign: str) -> bool:
+    """Whether it is a letter of a script with spaces between words."""
+    return sign.isalpha() and not _RUN.match(sign)
+
+
 def raw_words(text: str) -> list[str]:
     """Return the words in order as they stand; a run of a script without spaces is one."""
     return (_ASCII_WORD if text.isascii() else WORD).findall(text)
@@ -139,7 +145,7 @@ def language_of_words(words: Sequence[str], beside: str = "") -> str:
         return "ja" if kana else "zh" if han else UNKNOWN
     hits = _hits(words)
     best = max(hits.values(), default=0)
-    if best < MIN_HITS or (len(words) >= _OTHER and best < _FEWEST * len(words)):
+    if best < MIN_HITS or (len(words) >= FEWEST_WORDS and best < _FEWEST * len(words)):
         return UNKNOWN
     likely = [code for code in hits if hits[code] >= best - max(1, best // 8)]
     if len(likely) == 1:
@@ -153,7 +159,13 @@ def script_of_words(words: Collection[str]) -> int:
     if words and all(map(str.isascii, words)):
         return 0
     scripts = Counter(
-        0 if word[0] < "\u02b0" or "\u1e00" <= word[0] < "\u1f00" else -1 if _RUN.match(word) else ord(word[0]) >> 8
+        0
+        if word[0] < "\u02b0" or "\u1e00" <= word[0] < "\u1f00"
+        else -1
+        if _RUN.match(word)
+        else 0xAC  # Hangul has many blocks
+        if "\uac00" <= word[0] <= "\ud7a3"
+        else ord(word[0]) >> 8
         for word in words
     )
     return max(scripts, key=scripts.__getitem__, default=-2)
@@ -215,7 +227,7 @@ def _fold(word: str, code: str) -> str:
     if _RUN.match(word) or HUMP.search(word):
         return RUN
     language = languages()[code]
-    lower = word[:MOST_LETTERS].lower().replace("\u2019", "'")
+    lower = word[:MOSTLETTERS].lower().replace("\u2019", "'")
     if lower in language.negation or (code == "en" and lower.endswith("n't")):
         return NEGATION
     if lower in language.empty or lower in number_words(code):
@@ -264,9 +276,8 @@ def _english_stem(lower: str) -> str:
 def _pairs(run: str, code: str) -> Iterator[str]:
     """Yield the pairs of characters of a run, "" for those with function words, as all hiragana are in Japanese."""
     language = languages()[code]
-    for one in run:
-        if one in language.negation:
-            yield NEGATION
+    for word in language.negation:
+        yield from [NEGATION] * run.count(word)
     if len(run) == 1:
         yield "" if run in language.function else run
     for one, other in pairwise(run):
