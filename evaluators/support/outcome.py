@@ -23,9 +23,11 @@ CONTRADICTED_NUMBER = Finding(
     "contradicted_number", "The answer has a number that its contexts lack, where they have another one."
 )
 UNSUPPORTED_NAME = Finding("unsupported_name", "The answer has a name that its contexts lack.")
-CONTRADICTED_RECORD = Finding("contradicted_record", "The answer claims what a record in its contexts says is not so.")
+CONTRADICTED_RECORD = Finding(
+    "contradicted_record", "The answer states something that a record in its contexts denies."
+)
 CONTRADICTED_NEGATION = Finding(
-    "contradicted_negation", "The answer negates what its contexts say, or says what they negate."
+    "contradicted_negation", "The answer and its contexts say the same, but only one of them negates it."
 )
 
 

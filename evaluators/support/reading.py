@@ -77,7 +77,7 @@ class SentenceSupport:
     numbers: tuple[Span, ...]  # that the contexts lack
     other_numbers: tuple[Span, ...]  # of these, where its nearest sentence has another number of the same kind
     names: tuple[Span, ...]
-    denied: tuple[Span, ...]  # things, days and hours that a record says are not so
+    denied: tuple[Span, ...]  # things, days and hours that a record denies
     reversed: bool  # its nearest sentence says the same with another polarity
 
     @property

@@ -41,13 +41,13 @@ def coefficients(name: str) -> Coefficients:
 
 
 def features_of(support: Support, nearest: Sequence[float] | None = None) -> dict[str, float]:
-    """Return the features of an answer with at least one sentence. None of them grows with its length alone, but those
-    of found errors do: a longer answer can have more of them.
+    """Return the features of an answer with at least one sentence. Its length is none of them, but among more sentences
+    the weakest two are weaker, and a longer answer can have more errors.
 
     - weakest: share of the words by weight that the contexts lack, mean of the two sentences where it is highest
     - apart: share of the neighbouring words that no sentence of the contexts has together, in the same way
     - numbers, names: log(1 + count) of those that the contexts lack
-    - denied: things that a record says are not so, per sentence
+    - denied: things that a record denies, per sentence
     - reversed: whether a clause has a negation more or less than its nearest sentence
     - distant: what is lacking of a sentence, times 1 - cosine similarity to the nearest context sentence, in the same
       way (with `nearest`); 0 where the contexts are records, whose sentences no vector is near

@@ -63,7 +63,7 @@ class Language:
     affirm: frozenset[str]
 
 
-# Of which German makes einundzwanzig.
+# Parts of German compounds such as einundzwanzig.
 GERMAN_ONES = ("ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun")
 GERMAN_TENS = ("zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig")
 
