@@ -61,6 +61,7 @@ class _WaitingTrace:
     has_chain: bool = False
     complete_ms: int | None = None  # when it was complete; None: it waits for spans
     is_again: bool = False  # it was complete before
+    needs_parents: bool = False  # the spans so far are several traces, perhaps since a span between them is missing
     digest: bytes = b""  # of what was sent
     queued_ms: int = field(default=-1)
 
@@ -136,6 +137,7 @@ class Assembler:
         trace.spans += head.spans
         trace.has_root |= head.has_root
         trace.has_chain |= head.has_chain
+        trace.needs_parents = False
         if trace.complete_ms is not None:
             trace.complete_ms, trace.is_again = None, True
         if trace.spans > self._otel.max_trace_spans or trace.size > self._otel.max_trace_bytes:
@@ -161,10 +163,9 @@ class Assembler:
         if trace.complete_ms is not None:
             return min(trace.complete_ms, end_ms) + self._late_ms
         if trace.is_again:
-            return min(trace.seen_ms + self._quiet_ms, end_ms + self._late_ms)
-        if trace.has_root or trace.has_chain:
-            return min(trace.seen_ms + self._quiet_ms, end_ms)
-        return end_ms
+            end_ms += self._late_ms
+        is_whole = trace.is_again or trace.has_root or trace.has_chain
+        return min(trace.seen_ms + self._quiet_ms, end_ms) if is_whole and not trace.needs_parents else end_ms
 
     def _look_again(self, trace_id: str, trace: _WaitingTrace) -> None:
         """Look at the trace when it is due. One that is due later than it was is looked at in between, once."""
@@ -192,17 +193,17 @@ class Assembler:
         return complete
 
     def _complete(self, trace_id: str, trace: _WaitingTrace, due_ms: int) -> Assembled | None:
-        """Make the trace; None if it must wait for its root: several chains whose parents are missing."""
+        """Make the trace; None if it must wait: what is several traces now may be one once missing parents come."""
         spans, logs, damaged = self._load(trace)
-        is_last_call = due_ms >= trace.opened_ms + self._max_open_ms
+        is_last_call = due_ms >= trace.opened_ms + self._max_open_ms + self._late_ms * trace.is_again
         if not trace.has_root and self._is_late(trace, spans):
             mapped = MappedSpans([], Counter(), Counter())
             result: Result = "late"
         else:
             mapped = map_spans(spans, logs)
             result = "no_trace"
-        if len(mapped.traces) > 1 and not (trace.has_root or trace.is_again or is_last_call):
-            trace.has_chain = False
+        if len(mapped.traces) > 1 and mapped.counts["parent_missing"] and not is_last_call:
+            trace.needs_parents = True
             return None
         outputs = tuple(Output(str(one.fields["trace_id"]).encode(), one.encode()) for one in mapped.traces)
         digest = _digest(outputs)
@@ -233,7 +234,7 @@ class Assembler:
     def _is_late(self, trace: _WaitingTrace, spans: list[Span]) -> bool:
         """Whether these spans are leftovers of a trace that was forgotten: no root, and ended long before they came."""
         ended_ms = max((span.end_ns for span in spans), default=0) // _NS_PER_MS
-        return bool(spans) and ended_ms < trace.opened_ms - self._late_ms and not trace.digest
+        return 0 < ended_ms < trace.opened_ms - self._late_ms and not trace.digest
 
     def _shorten(self, trace: _WaitingTrace) -> None:
         whole = self._load(trace)

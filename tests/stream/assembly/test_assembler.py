@@ -52,6 +52,18 @@ def test_a_chain_whose_parent_never_comes_is_a_root_unless_there_are_several() -
     assert [key for key, _ in stage.sent[1:]] == [f"b:{1:016x}".encode(), f"b:{5:016x}".encode()]
 
 
+def test_a_trace_whose_middle_is_missing_waits_for_it_and_is_never_sent_in_pieces() -> None:
+    chains = [span(n, parent, n, 9, **oi("CHAIN", input__value="q")) for n, parent in ((1, 0), (2, 1), (3, 2), (4, 2))]
+    top, middle, *below = [replace(one, trace_id="a") for one in chains]
+    stage = Stage()
+    stage.write(0, "a", part(top, *below))
+    stage.advance(START_MS + 60_000)
+    assert stage.sent == []
+    stage.write(61, "a", part(middle))
+    stage.advance(START_MS + 91_000)
+    assert stage.sent == [*expected([top, middle, *below]).items()]
+
+
 def test_a_late_span_sends_the_trace_again_and_one_that_changes_nothing_does_not() -> None:
     stage = Stage()
     stage.write(0, "a", part(ROOT, *CHILDREN[1:]))
@@ -204,3 +216,27 @@ def test_a_message_from_elsewhere_is_a_bad_record_and_costs_nothing_else(value: 
         stage.assembler.feed(1, START_MS + 1, "a", value)
     stage.advance(FAR_MS)
     assert stage.traces == WHOLE
+
+
+HOSTILE = {
+    "cycle": [span(1, 2, **oi("CHAIN", input__value="q")), span(2, 1, **oi("LLM"))],
+    "two roots": [span(1, 0, **oi("CHAIN", input__value="q")), span(2, 0, **oi("CHAIN", input__value="r"))],
+    "tomorrow": [span(1, 0, 86_400, 86_401, **oi("CHAIN", input__value="q"))],
+    "clock jumps": [span(1, 0, 100, 1, **oi("CHAIN", input__value="q")), span(2, 1, -9e5, 9e5, **oi("LLM"))],
+    "no times": [replace(span(1, 0, **oi("CHAIN", input__value="q")), start_ns=0, end_ns=0)],
+    "last times": [replace(span(1, 0, **oi("CHAIN")), start_ns=2**64 - 1, end_ns=2**64 - 1)],
+    "wrong types": [span(1, 0, **oi("CHAIN", input__value=[[{"a": b"\xff"}], 1e300, None], session__id={"a": []}))],
+    "10,000 spans": [span(number, number // 2, 0, 1, **oi("TOOL")) for number in range(1, 10_001)],
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_spans_become_what_they_map_to_and_the_next_trace_is_whole(name: str) -> None:
+    stage = Stage()
+    spans = [replace(one, trace_id="h") for one in HOSTILE[name]]
+    for start in range(0, len(spans), 1_000):
+        stage.write(start / 1_000, "h", part(*spans[start : start + 1_000]))
+    stage.write(15, "a", part(ROOT, *CHILDREN))
+    stage.advance()
+    assert stage.traces == expected(spans) | WHOLE
+    assert stage.assembler.hold is None
