@@ -240,7 +240,8 @@ class Assembler:
         whole = self._load(trace)
         kept = shorten(Part(whole.spans, whole.logs), self._otel.max_trace_spans // 2, self._otel.max_trace_bytes // 2)
         self._store.drop(trace.owner)
-        values = encode_parts(kept.spans, kept.logs, self._otel.max_trace_bytes).values
+        most = self._otel.max_trace_bytes
+        values = encode_parts(kept.spans, kept.logs, most, most).values
         for value in values:
             self._store.add(trace.owner, value)
         self.spans_left_out += len(whole.spans) - len(kept.spans)

@@ -59,12 +59,13 @@ class EncodedParts(NamedTuple):
     too_large: list[Span]
 
 
-def encode_parts(spans: Sequence[Span], logs: Sequence[LogEvent], largest: int) -> EncodedParts:
-    """Encode spans and log records of one trace as few messages of at most `largest` bytes."""
+def encode_parts(spans: Sequence[Span], logs: Sequence[LogEvent], usual: int, largest: int) -> EncodedParts:
+    """Encode spans and log records of one trace as few messages of at most `usual` bytes, one alone of `largest`."""
     value = encode_part(spans, logs)
-    if value is not None and len(value) <= largest:
+    is_alone = len(spans) + len(logs) <= 1
+    if value is not None and len(value) <= (largest if is_alone else usual):
         return EncodedParts([value], [])
-    if len(spans) + len(logs) <= 1:
+    if is_alone:
         return EncodedParts([], list(spans))
     if logs and spans:
         halves = [(spans, ()), ((), logs)]
@@ -74,7 +75,7 @@ def encode_parts(spans: Sequence[Span], logs: Sequence[LogEvent], largest: int) 
     else:
         middle = len(logs) // 2
         halves = [((), logs[:middle]), ((), logs[middle:])]
-    found = [encode_parts(*half, largest) for half in halves]
+    found = [encode_parts(*half, usual, largest) for half in halves]
     return EncodedParts([v for one in found for v in one.values], [s for one in found for s in one.too_large])
 
 

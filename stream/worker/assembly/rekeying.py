@@ -12,6 +12,8 @@ from ragtide.stream.worker.assembly.assembler import Output
 from ragtide.stream.worker.assembly.messages import encode_parts
 
 STAGE = "spans"  # of dead letters
+TOO_LARGE = "span_too_large"
+_USUAL_PART = 900 << 10  # bytes of a message, which fits the brokers' default limit of 1 MB
 
 
 @dataclass(slots=True)
@@ -35,7 +37,8 @@ class _TraceParts:
 def rekey(records: Sequence[Record], otel: OtelSettings, largest: int) -> Rekeyed:
     """Sort the spans and log records of consecutive messages of one topic by trace.
 
-    A bad span costs that span, and a message that cannot be read that message. No output is larger than `largest`.
+    A bad span costs that span, and a message that cannot be read that message. An output of several spans has less than
+    1 MB, one of a single span up to `largest` bytes.
     """
     done = Rekeyed()
     traces: dict[str, _TraceParts] = {}
@@ -45,9 +48,9 @@ def rekey(records: Sequence[Record], otel: OtelSettings, largest: int) -> Rekeye
         except BadRecord as bad:
             done.dead.append(DeadLetter(record, bad.reason, STAGE, bad.detail))
     for trace_id, parts in traces.items():
-        encoded = encode_parts(parts.spans, parts.logs, largest)
+        encoded = encode_parts(parts.spans, parts.logs, min(_USUAL_PART, largest), largest)
         done.outputs += (Output(trace_id.encode(), value) for value in encoded.values)
-        done.refused["span_too_large"] += len(encoded.too_large)
+        done.refused[TOO_LARGE] += len(encoded.too_large)
     done.refused = +done.refused
     return done
 

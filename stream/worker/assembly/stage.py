@@ -19,9 +19,9 @@ from ragtide.stream.settings.otel import OtelSettings
 from ragtide.stream.settings.sections import KafkaSettings
 from ragtide.stream.telemetry.registry import Telemetry
 from ragtide.stream.worker.assembly.assembler import Assembled, Assembler, Output
-from ragtide.stream.worker.assembly.messages import encode_sent
+from ragtide.stream.worker.assembly.messages import encode_sent, read_head
 from ragtide.stream.worker.assembly.part_store import PartStore
-from ragtide.stream.worker.assembly.rekeying import STAGE, Rekeyed, rekey
+from ragtide.stream.worker.assembly.rekeying import STAGE, TOO_LARGE, Rekeyed, rekey
 from ragtide.stream.worker.dead_letter_limit import DeadLetterLimit, TooManyDeadLetters
 from ragtide.stream.worker.processor import DeadLetterSender
 from ragtide.stream.worker.progress import LaneProgress
@@ -30,7 +30,6 @@ from ragtide.stream.worker.slice_queue import SliceQueue
 log = logging.getLogger(__name__)
 
 LANE = "assemble"
-_LARGEST_PART = 1 << 20  # bytes of a message of kafka.spans_topic, unless records must be smaller
 
 
 class MessageSender(Protocol):
@@ -102,12 +101,15 @@ class AssemblyStage:
         self._owners = count()
         self._partitions: dict[Partition, _PartitionWork] = {}
         self._logged: set[str] = set()
+        self._tick_waits = False
         self.slices = SliceQueue(LANE, self._process)
         self.done: dict[Partition, int] = {}  # next offset by partition, as /live needs it
 
     def tick(self) -> None:
         """Complete what is due in partitions that are read to their end; call it every second or so."""
-        self.slices.submit(None)
+        if not self._tick_waits:
+            self._tick_waits = True
+            self.slices.submit(None)
 
     def close(self) -> None:
         """Release memory and disk."""
@@ -116,6 +118,7 @@ class AssemblyStage:
     async def _process(self, event: Any, executor: ThreadPoolExecutor) -> None:
         """Process a slice, or a tick (None)."""
         if event is None:
+            self._tick_waits = False
             await self._look_at_idle(executor)
             return
         if not event.value.ticket.valid:
@@ -132,8 +135,8 @@ class AssemblyStage:
         self._telemetry.records.labels(LANE).inc(len(records))
 
     async def _rekey(self, event: Any, records: Sequence[Record], executor: ThreadPoolExecutor) -> None:
-        largest = min(_LARGEST_PART, self._kafka.max_record_bytes)
-        done = await asyncio.get_running_loop().run_in_executor(executor, rekey, records, self._otel, largest)
+        largest, loop = self._kafka.max_record_bytes, asyncio.get_running_loop()
+        done = await loop.run_in_executor(executor, rekey, records, self._otel, largest)
         if not self._has_too_many_dead_letters(records, done.dead):
             self.slices.finish(self._finish_rekeying(event, done))
 
@@ -148,7 +151,9 @@ class AssemblyStage:
         return False
 
     async def _finish_rekeying(self, event: Any, done: Rekeyed) -> None:
-        await self._sender.send(self._kafka.spans_topic, done.outputs)
+        too_large = await self._sender.send(self._kafka.spans_topic, done.outputs)
+        if too_large:  # for the topic
+            done.refused[TOO_LARGE] += sum(read_head(output.value).spans for output in too_large)
         await self._send_dead(done.dead)
         metrics = self._telemetry.spans
         metrics.read.inc(done.spans)

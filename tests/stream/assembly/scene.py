@@ -21,7 +21,10 @@ FAR_MS = START_MS + 10**9
 
 def rag_trace(trace_id: str, answer: str = ANSWER, **root: Any) -> list[Span]:
     """A chain with a retrieval and an LLM call; the root is the first span."""
-    document = {"retrieval__documents__0__document__id": "h", "retrieval__documents__0__document__content": HOURS}
+    document: dict[str, Any] = {
+        "retrieval__documents__0__document__id": "h",
+        "retrieval__documents__0__document__content": HOURS,
+    }
     spans = [
         span(1, 0, 0, 4, **oi("CHAIN", input__value=QUESTION, output__value=answer), **root),
         span(2, 1, 1, 2, **oi("RETRIEVER", input__value=QUESTION), **document),

@@ -82,9 +82,13 @@ def test_a_trace_of_16_mb_is_split_and_a_span_that_fits_no_message_is_counted() 
     value = batch([*parts, huge])
     assert len(value) > 16 << 20
     done = rekey(records(value), OTEL, LARGEST)
-    assert max(len(output.value) for output in done.outputs) <= LARGEST
+    assert max(len(output.value) for output in done.outputs) < 1_000_000
     assert done.refused == {"span_too_large": 1}
     assert len(spans_in(done)) == len(parts)
+    large = rekey(records(value), OTEL, 8 * LARGEST)
+    assert sorted(len(output.value) for output in large.outputs)[-2] < 1_000_000
+    assert large.refused == {}
+    assert len(spans_in(large)) == len(parts) + 1
 
 
 def test_wrong_types_of_attributes_are_kept_or_counted() -> None:
