@@ -11,7 +11,7 @@ may have their last messages after it. The marks in the topic tell them: see `Se
 import heapq
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, NamedTuple
 
@@ -63,7 +63,7 @@ class _WaitingTrace:
     is_again: bool = False  # it was complete before
     needs_parents: bool = False  # the spans so far are several traces, perhaps since a span between them is missing
     digest: bytes = b""  # of what was sent
-    queued_ms: int = field(default=-1)
+    queued_ms: int = -1  # when it is looked at again
 
 
 class _Loaded(NamedTuple):
@@ -102,13 +102,17 @@ class Assembler:
         return sum(trace.complete_ms is None for trace in self._traces.values())
 
     def feed(self, offset: int, timestamp_ms: int, trace_id: str, value: bytes | None) -> list[Assembled]:
-        """Take a message; return the traces that are complete by its timestamp. Raises `BadRecord`."""
+        """Take a message; return the traces that are complete by its timestamp.
+
+        Raises `BadRecord` for a message from elsewhere, and changes nothing then.
+        """
         head = read_head(value)
         assert value is not None
+        mark = decode_sent(value) if head.kind == "sent" else None  # before anything changes
         self._clock_ms = max(self._clock_ms, timestamp_ms)
         complete = self._complete_due() if offset >= self._restore_until else []
-        if head.kind == "sent":
-            self._take_mark(trace_id, decode_sent(value))
+        if mark is not None:
+            self._take_mark(trace_id, mark)
         else:
             self._take_part(offset, trace_id, head, value)
         return complete

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
@@ -68,7 +68,7 @@ class _PartitionWork:
 
     assembler: Assembler
     ticket: Ticket
-    unfinished: "asyncio.Task[None] | None" = field(default=None)
+    unfinished: "asyncio.Task[None] | None" = None
 
 
 class AssemblyStage:

@@ -213,7 +213,7 @@ def test_a_message_from_elsewhere_is_a_bad_record_and_costs_nothing_else(value: 
     stage.write(0, "a", part(ROOT, *CHILDREN))
     stage.read()
     with pytest.raises(BadRecord):
-        stage.assembler.feed(1, START_MS + 1, "a", value)
+        stage.assembler.feed(1, START_MS + 31_000, "a", value)
     stage.advance(FAR_MS)
     assert stage.traces == WHOLE
 
