@@ -1,11 +1,14 @@
 """Stage `assemble` on Apache Kafka: spans in, traces out, kill -9 in between."""
 
+import json
 import random
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from ragtide.sinks.settings import RetentionSettings
+from ragtide.stream.cli import main
 from ragtide.stream.ingest.decoding import Limits, decode_trace
 from ragtide.stream.ingest.otel import decode_logs, decode_spans, kind_of
 from ragtide.stream.ingest.records import StoredRecord
@@ -113,6 +116,16 @@ def test_texts_in_log_records_join_their_spans(kafka: Broker, tmp_path: Path) ->
         eventually(lambda: len(sent(kafka, prefix, 1)) == 1, 60, stage.logs)
         assert stage.terminate() == 0, stage.logs()
     assert dict(sent(kafka, prefix, 1)) == expected(decode_spans(spans).spans, decode_logs(logs).events)
+    settings = {"RAGTIDE_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap, "RAGTIDE_KAFKA__SPANS_TOPIC": f"{prefix}.spans"}
+    trace_id = decode_spans(spans).spans[0].trace_id
+    said = CliRunner().invoke(main, ["explain-trace", trace_id, "--json"], env={"RAGTIDE_CONFIG": None, **settings})
+    assert said.exit_code == 0, said.output
+    [explained] = json.loads(said.stdout)["traces"]
+    assert explained["trace"]["trace_id"] == trace_id
+    assert explained["not_recorded"]
+    said = CliRunner().invoke(main, ["explain-trace", "0" * 32], env={"RAGTIDE_CONFIG": None, **settings})
+    assert said.exit_code == 2
+    assert "has no spans of trace" in said.output
 
 
 def test_messages_that_cannot_be_read_are_dead_letters_and_stop_nothing(kafka: Broker, tmp_path: Path) -> None:
