@@ -4,8 +4,8 @@ One assembler reads one partition of kafka.spans_topic in order. Its clock is th
 same messages give the same traces whenever they are read. A trace is complete once its root ended and it was quiet,
 or once it was open for long. It is kept for a while: a late span sends it again. Then it is forgotten.
 
-Where reading begins at `hold`, all messages of every trace that is not forgotten come again. Traces that were forgotten
-may have their last messages after it. The marks in the topic tell them: see `Sent`.
+A restart begins at `hold`, and so reads all messages of every trace that is not forgotten. Of traces that were
+forgotten it may read the last messages alone. Marks in the topic (`Sent`) identify these.
 """
 
 import heapq

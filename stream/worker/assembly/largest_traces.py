@@ -17,10 +17,10 @@ def shorten(part: Part, spans: int, size: int) -> Part:
     unique = {(span.span_id, span.end_ns): span for span in part.spans}
     kept: list[Span] = []
     for span in sorted(unique.values(), key=lambda one: (_rank(one), one.start_ns, one.span_id)):
-        size -= len(encode_part([span]) or b"")
-        if size < 0 or len(kept) == spans:
-            break
-        kept.append(span)
+        needed = len(encode_part([span]) or b"")
+        if len(kept) < spans and needed <= size:  # a large one leaves room for the smaller ones after it
+            kept.append(span)
+            size -= needed
     names = {span.span_id for span in kept}
     return Part(kept, list(_fitting((log for log in part.logs if log.span_id in names), size)))
 

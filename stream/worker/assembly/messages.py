@@ -42,9 +42,9 @@ class Part(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """The trace of the messages at offsets `first` to `last` was sent; `digest` is that of the messages that it became.
+    """The mark of a trace that was sent: its messages are at offsets `first` to `last`, `digest` is of what was sent.
 
-    Whoever reads the partition again from between these offsets has only a part of the trace, and this tells.
+    A reader that begins between these offsets sees only a part of the trace. The mark tells it so.
     """
 
     first: int

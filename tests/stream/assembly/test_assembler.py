@@ -207,6 +207,16 @@ def test_a_damaged_part_costs_that_part() -> None:
     assert stage.traces == WHOLE
 
 
+def test_a_trace_of_too_many_bytes_loses_the_spans_that_are_too_large() -> None:
+    stage = Stage(OtelSettings(max_trace_bytes=1 << 16))
+    large = [replace(span(n, 1, 2, 3, x="y" * 40_000), trace_id="a") for n in (7, 8)]
+    stage.write(0, "a", part(*large))
+    stage.write(1, "a", part(ROOT, *CHILDREN))
+    stage.advance()
+    assert stage.traces == WHOLE
+    assert stage.assembler.spans_left_out == 2
+
+
 @pytest.mark.parametrize("value", [None, b"", b"{}", b"\x30\x00\x00\x00\x00\x01", b"\x20\x00\x00\x00\x00\x00\xc1"])
 def test_a_message_from_elsewhere_is_a_bad_record_and_costs_nothing_else(value: bytes | None) -> None:
     stage = Stage()

@@ -166,3 +166,21 @@ def test_a_traces_topic_that_no_lane_reads_is_refused(kafka: Broker, tmp_path: P
         assert stage.process is not None
         assert stage.process.wait(30) == 2
         assert "no lane reads it as canonical traces" in stage.logs()
+
+
+def test_topics_create_makes_the_topics_of_the_stage_with_the_brokers_time(kafka: Broker) -> None:
+    prefix = f"t{random.Random().randrange(1 << 40):x}"
+    names = {"SPANS_TOPIC": "spans", "TOPICS": "traces", "DEAD_LETTER_TOPIC": "dead", "JOBS_TOPIC": "jobs"}
+    environment = {f"RAGTIDE_KAFKA__{name}": f"{prefix}.{value}" for name, value in names.items()}
+    environment |= {"RAGTIDE_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap, "RAGTIDE_OTEL__TOPICS": f"{prefix}.otlp"}
+
+    def create() -> list[str]:
+        done = CliRunner().invoke(main, ["topics", "create", "--spans"], env={"RAGTIDE_CONFIG": None, **environment})
+        assert done.exit_code == 0, done.output
+        return [line for line in done.output.splitlines() if "otlp" in line or "spans" in line]
+
+    assert create() == [f"{prefix}.otlp: made", f"{prefix}.spans: made"]
+    assert create() == [f"{prefix}.otlp: is there", f"{prefix}.spans: is there"]
+    send(kafka, f"{prefix}.spans", [(b"k", b"v")])
+    [record] = read(kafka, f"{prefix}.spans", 1)
+    assert record.timestamp_type == 1, "the broker's clock, not the producer's"
