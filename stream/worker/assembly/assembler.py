@@ -200,7 +200,7 @@ class Assembler:
         """Make the trace; None if it must wait: what is several traces now may be one once missing parents come."""
         spans, logs, damaged = self._load(trace)
         is_last_call = due_ms >= trace.opened_ms + self._max_open_ms + self._late_ms * trace.is_again
-        if not trace.has_root and self._is_late(trace, spans):
+        if self._is_late(trace, spans):
             mapped = MappedSpans([], Counter(), Counter())
             result: Result = "late"
         else:
@@ -237,8 +237,10 @@ class Assembler:
 
     def _is_late(self, trace: _WaitingTrace, spans: list[Span]) -> bool:
         """Whether these spans are leftovers of a trace that was forgotten: no root, and ended long before they came."""
+        if trace.has_root or trace.has_chain or trace.digest:
+            return False
         ended_ms = max((span.end_ns for span in spans), default=0) // _NS_PER_MS
-        return 0 < ended_ms < trace.opened_ms - self._late_ms and not trace.digest
+        return 0 < ended_ms < trace.opened_ms - self._late_ms
 
     def _shorten(self, trace: _WaitingTrace) -> None:
         whole = self._load(trace)

@@ -95,11 +95,13 @@ def test_a_span_that_comes_after_its_trace_was_forgotten_replaces_nothing() -> N
     assert stage.traces == expected([ROOT, *CHILDREN[:1]])
 
 
-def test_a_whole_trace_may_come_long_after_it_ended() -> None:
+@pytest.mark.parametrize("parent", ["", f"{77:016x}"], ids=["root", "parent elsewhere"])
+def test_a_whole_trace_may_come_long_after_it_ended(parent: str) -> None:
+    top = replace(ROOT, parent_id=parent)
     stage = Stage()
-    stage.write(86_400, "a", part(ROOT, *CHILDREN))
+    stage.write(86_400, "a", part(top, *CHILDREN))
     stage.advance()
-    assert stage.traces == WHOLE
+    assert stage.traces == expected([top, *CHILDREN])
     assert stage.results == ["sent"]
 
 
