@@ -100,6 +100,7 @@ def _kafka_checks(settings: Settings) -> Iterator[ConnectivityCheck]:
     for name, attempt in {"kafka": _kafka, **topics}.items():
         yield _run_check(name, functools.partial(attempt, known), settings)
     yield from _latest_traces(known, settings)
+    yield from _latest_spans(known, settings)
 
 
 def _latest_traces(known: Mapping[str, int], settings: Settings) -> Iterator[ConnectivityCheck]:
@@ -115,6 +116,22 @@ def _latest_traces(known: Mapping[str, int], settings: Settings) -> Iterator[Con
             yield ConnectivityCheck(f"traces on {topic}", ok, message)
     except RagtideError as error:
         yield _failed("traces", error)
+
+
+def _latest_spans(known: Mapping[str, int], settings: Settings) -> Iterator[ConnectivityCheck]:
+    """Check whether stage `assemble` can read the topics of spans that exist."""
+    counts = {topic: known[topic] for topic in settings.otel.topics if topic in known}
+    if not counts:
+        return
+    from ragtide.stream.latest_spans import MESSAGES, report_spans
+    from ragtide.stream.latest_traces import latest_records
+
+    try:
+        latest = _run_with_timeout(latest_records(settings, counts, MESSAGES))
+        for topic, ok, message in report_spans(settings, latest):
+            yield ConnectivityCheck(f"spans on {topic}", ok, message)
+    except RagtideError as error:
+        yield _failed("spans", error)
 
 
 def _decoders(settings: Settings) -> str:

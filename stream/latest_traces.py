@@ -31,19 +31,21 @@ class TopicReport(NamedTuple):
     message: str
 
 
-async def latest_records(settings: Settings, topics: Mapping[str, int]) -> dict[str, list[Record]]:
-    """The latest records of each topic, given with its number of partitions; about `_RECORDS` of each."""
-    partitions = [TopicPartition(topic, number) for topic, count in topics.items() for number in range(count)]
+async def latest_records(
+    settings: Settings, topics: Mapping[str, int], number: int = _RECORDS
+) -> dict[str, list[Record]]:
+    """The latest records of each topic, given with its number of partitions; about `number` of each."""
+    partitions = [TopicPartition(topic, place) for topic, count in topics.items() for place in range(count)]
 
     async def settle(consumer: AIOKafkaConsumer) -> Range:
         begin = await consumer.beginning_offsets(partitions)
         ends = await end_offsets(consumer, begin)
-        start = {at: max(begin[at], end - -(-_RECORDS // topics[at.topic])) for at, end in ends.items()}
+        start = {at: max(begin[at], end - -(-number // topics[at.topic])) for at, end in ends.items()}
         return Range(start, ends, dict(start))
 
     found: dict[str, list[Record]] = {topic: [] for topic in topics}
     size = 0
-    async with aclosing(read_range(settings.kafka, partitions, {}, settle, _RECORDS)) as batches:
+    async with aclosing(read_range(settings.kafka, partitions, {}, settle, number)) as batches:
         async for batch in batches:
             for record in batch.records:
                 found[record.topic].append(record)

@@ -1,5 +1,6 @@
 """`ragtide explain-trace`."""
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,11 +19,12 @@ _REFUSED = 1
 _LARGEST_FILE = 256 << 20
 _OF_SEVERAL = ("not_json", "too_big")  # why a file of several batches is no batch
 _OF_LINE_END = ("not_otlp", "bad_gzip")  # why a message with a line break after it is no batch
+_TRACE_ID = re.compile("[0-9a-f]{32}(:[0-9a-f]{16})?")
 Batch = TypeVar("Batch")
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("file", metavar="FILE|TRACE_ID", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--logs",
     type=click.Path(path_type=Path, allow_dash=True),
@@ -46,19 +48,23 @@ def command(
     as_json: bool,
     config: Path | None,
 ) -> None:
-    """Explain which trace the OpenTelemetry spans of FILE (- for standard input) become.
+    """Explain which trace OpenTelemetry spans become: those of FILE (- for standard input), or of TRACE_ID.
 
     FILE is one OTLP batch, as the Collector's Kafka exporter writes it, or one batch in JSON per line, as its file
     exporter does. Prints every field with its value, span and attribute, then the fields that are not recorded: why,
     and what to switch on in the application. Exit status 1 means that a span cannot be read, that no span belongs to
-    an application or an evaluator, or that a trace would be refused; 2, that FILE cannot be read. Needs neither Kafka
-    nor ClickHouse.
+    an application or an evaluator, or that a trace would be refused; 2, that FILE cannot be read. FILE needs neither
+    Kafka nor ClickHouse.
+
+    TRACE_ID has 32 hex digits, and is no file. Its spans are read from kafka.spans_topic, where stage assemble keeps
+    them: the whole partition, which may take a minute.
 
     \b
     Examples:
       ragtide explain-trace spans.json
       kafka-console-consumer.sh --topic otlp_spans --max-messages 1 ... | ragtide explain-trace -
       ragtide explain-trace spans.json --logs logs.json
+      ragtide explain-trace 0af7651916cd43dd8448eb211c80319c
       ragtide explain-trace spans.json --json | jq '.traces[].not_recorded[] | select(.hint != "")'
     """
     settings = settings_from(config).settings
@@ -66,8 +72,16 @@ def command(
     from ragtide.stream.ingest.decoding import Limits
     from ragtide.stream.ingest.otel import decode_logs, decode_spans
 
-    spans = _batches(file, lambda value: decode_spans(value, encoding))
-    events = _batches(logs, lambda value: decode_logs(value, encoding)) if logs is not None else []
+    if _TRACE_ID.fullmatch(str(file)) and not file.exists():
+        if logs is not None:
+            raise click.UsageError("--logs belongs to FILE: the log records of TRACE_ID are with its spans")
+        from ragtide.stream.kept_spans import spans_of_trace
+
+        kept, kept_events = spans_of_trace(settings.kafka, str(file).partition(":")[0])
+        spans, events = [kept], [kept_events]
+    else:
+        spans = _batches(file, lambda value: decode_spans(value, encoding))
+        events = _batches(logs, lambda value: decode_logs(value, encoding)) if logs is not None else []
     limits = Limits.of(settings.ingest, settings.retention, timely=False)
     explanation = Explanation(spans, events, limits)
     check_names("--trace", given(trace_id), explanation.trace_ids)

@@ -43,8 +43,9 @@ def command(context: click.Context, as_json: bool, config: Path | None) -> None:
     type=FiniteRange(0, min_open=True),
     help="Retention of every topic except those of jobs, problems and insights. Default: the brokers' setting.",
 )
+@click.option("--spans", is_flag=True, help="Also create the topics of stage assemble: otel.topics and the like.")
 @config_option
-def create(partitions: int, replicas: int, retention_days: float | None, config: Path | None) -> None:
+def create(partitions: int, replicas: int, retention_days: float | None, spans: bool, config: Path | None) -> None:
     """Create every topic that the settings name and that does not exist.
 
     Existing topics are never changed; exit status 1 means that one of them differs. Dead letters, labels and jobs get
@@ -55,6 +56,7 @@ def create(partitions: int, replicas: int, retention_days: float | None, config:
     Examples:
       ragtide topics create
       ragtide topics create --partitions 12 --replicas 3 --retention-days 7
+      ragtide topics create --spans
     """
     settings = settings_from(config).settings
     from ragtide.stream.kafka import topic_admin
@@ -64,6 +66,8 @@ def create(partitions: int, replicas: int, retention_days: float | None, config:
     named = [entry for entry in kafka.topics if not entry.startswith(PATTERN_MARK)]
     retention_ms = None if retention_days is None else round(retention_days * 86_400_000)
     wanted = topic_admin.wanted_topics(kafka, named, partitions, replicas, retention_ms)
+    if spans:
+        wanted |= topic_admin.wanted_span_topics(kafka, settings.otel, partitions, replicas, retention_ms)
     made = asyncio.run(topic_admin.create_topics(kafka, wanted))
     for one in made:
         state = (
@@ -83,7 +87,11 @@ def _show(as_json: bool, config: Path | None) -> None:
 
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # reported in one line
     kafka = settings.kafka
-    groups = topics_by_group(kafka, asyncio.run(partition_counts(kafka)))
+    known = asyncio.run(partition_counts(kafka))
+    groups = topics_by_group(kafka, known)
+    if kafka.spans_topic in known:
+        read = (*settings.otel.topics, *settings.otel.log_topics, kafka.spans_topic)
+        groups[kafka.group("assemble")] = [topic for topic in read if topic in known]
     groups |= {kafka.group("jobs"): (kafka.jobs_topic,), "": (kafka.dead_letter_topic,)}
     found = asyncio.run(group_positions(kafka, groups))
     ran = active_groups(found)

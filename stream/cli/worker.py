@@ -2,10 +2,17 @@
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from ragtide.stream.cli.options import config_option, lanes_named, settings_from
+from ragtide.stream.cli.names import check_names
+from ragtide.stream.cli.options import LANES, config_option, settings_from, split
+
+if TYPE_CHECKING:
+    from ragtide.stream.worker.process import Part
+
+PARTS: "tuple[Part, ...]" = (*LANES, "assemble")
 
 
 @click.command()
@@ -16,7 +23,7 @@ from ragtide.stream.cli.options import config_option, lanes_named, settings_from
     required=True,
     metavar="LANE[,LANE]",
     help="Lanes to run: fast (rules; also writes traces and dead letters), model (embeddings, "
-    "classifiers), judge (language models).",
+    "classifiers), judge (language models); or assemble, the stage that makes traces of OpenTelemetry spans.",
 )
 @config_option
 def command(lanes: tuple[str, ...], config: Path | None) -> None:
@@ -30,10 +37,12 @@ def command(lanes: tuple[str, ...], config: Path | None) -> None:
     Examples:
       ragtide worker --lane fast
       ragtide worker --lane fast,model --config production.toml
+      ragtide worker --lane assemble
       RAGTIDE_KAFKA__BOOTSTRAP_SERVERS=kafka-1:9092,kafka-2:9092 ragtide worker --lane model
     """
-    wanted = lanes_named(lanes)
+    wanted = split(lanes)
+    check_names("--lane", wanted, PARTS)
     loaded = settings_from(config)
     from ragtide.stream.worker.process import run
 
-    sys.exit(run(loaded.settings, wanted))
+    sys.exit(run(loaded.settings, [part for part in PARTS if part in wanted]))

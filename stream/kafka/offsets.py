@@ -22,9 +22,10 @@ class Ticket:
     then changes nothing.
     """
 
-    __slots__ = ("acknowledged", "first", "last", "size", "valid")
+    __slots__ = ("acknowledged", "first", "generation", "last", "size", "valid")
 
-    def __init__(self, first: int, last: int, size: int) -> None:
+    def __init__(self, first: int, last: int, size: int, generation: Hashable = None) -> None:
+        self.generation = generation
         self.first = first
         self.last = last
         self.size = size
@@ -35,12 +36,13 @@ class Ticket:
 class _PartitionState:
     """What is taken of one partition in one generation, in order; `upto` is the end of the acknowledged prefix."""
 
-    __slots__ = ("committed_upto", "generation", "tickets")
+    __slots__ = ("committed_upto", "generation", "hold_at", "tickets")
 
     def __init__(self, generation: Hashable) -> None:
         self.generation = generation
         self.tickets: deque[Ticket] = deque()
         self.committed_upto: int | None = None
+        self.hold_at: int | None = None
 
 
 class OffsetTracker(Generic[P]):
@@ -62,7 +64,7 @@ class OffsetTracker(Generic[P]):
             self._release(tickets.pop())
         if tickets and tickets[-1].last >= first:
             tickets[-1].last = first - 1  # the part before `first` is still that ticket's to acknowledge
-        ticket = Ticket(first, last, size)
+        ticket = Ticket(first, last, size, generation)
         tickets.append(ticket)
         self.outstanding += size
         self.unacknowledged += 1
@@ -94,7 +96,18 @@ class OffsetTracker(Generic[P]):
         while state.tickets and state.tickets[0].acknowledged:
             end = state.tickets.popleft().last + 1
             state.committed_upto = end if state.committed_upto is None else max(state.committed_upto, end)
-        return state.committed_upto
+        if state.hold_at is None or state.committed_upto is None:
+            return state.committed_upto
+        return min(state.committed_upto, state.hold_at)
+
+    def hold(self, partition: P, ticket: Ticket, offset: int | None) -> None:
+        """Let no commit pass `offset`, acknowledged or not, until the next call; None: nothing is held any more.
+
+        Nothing happens if the partition moved on without `ticket`.
+        """
+        state = self._partitions.get(partition)
+        if state is not None and ticket.generation == state.generation:
+            state.hold_at = offset
 
     def oldest(self, partition: P) -> int | None:
         """First offset that is taken and not acknowledged; None where nothing is in flight."""

@@ -10,6 +10,7 @@ from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 from ragtide.evaluators.errors import ConfigError, Transient
 from ragtide.stream.kafka.broker_check import no_answer_message
 from ragtide.stream.kafka.client import client_options
+from ragtide.stream.settings.otel import OtelSettings
 from ragtide.stream.settings.sections import KafkaSettings
 
 _TIMEOUT_MS = 10_000
@@ -114,3 +115,15 @@ def wanted_topics(
     shapes |= {name: TopicSpec(1, replicas, configs) for name in (kafka.dead_letter_topic, kafka.labels_topic) if name}
     shapes |= {name: TopicSpec(1, replicas, COMPACTED) for name in kafka.state_topics}
     return {**shapes, kafka.jobs_topic: TopicSpec(1, replicas, {})}
+
+
+def wanted_span_topics(
+    kafka: KafkaSettings, otel: OtelSettings, partitions: int, replicas: int, retention_ms: int | None
+) -> dict[str, TopicSpec]:
+    """Specs of the topics of stage assemble. Timestamps of kafka.spans_topic are the brokers': they complete traces."""
+    configs = {"max.message.bytes": str(kafka.largest_request)}
+    if retention_ms is not None:
+        configs[_RETENTION] = str(retention_ms)
+    shapes = {name: TopicSpec(partitions, replicas, configs) for name in (*otel.topics, *otel.log_topics)}
+    own = TopicSpec(partitions, replicas, {**configs, "message.timestamp.type": "LogAppendTime"})
+    return {**shapes, kafka.spans_topic: own}

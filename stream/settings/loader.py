@@ -21,6 +21,7 @@ from ragtide.evaluators.settings import EvaluatorSettings
 from ragtide.sinks.alertmanager_settings import AlertmanagerSettings
 from ragtide.sinks.settings import ClickHouseSettings, GrafanaSettings, PrivacySettings, RetentionSettings
 from ragtide.stream.settings.environment import CONFIG_VARIABLE, closest, from_environment, leaves, model_at, nearest
+from ragtide.stream.settings.otel import OtelSettings
 from ragtide.stream.settings.parsing import read_toml
 from ragtide.stream.settings.sections import (
     IngestSettings,
@@ -47,6 +48,7 @@ class Settings(BaseModel, extra="forbid", frozen=True):
     kafka: KafkaSettings = Field(default_factory=KafkaSettings)
     worker: WorkerSettings = Field(default_factory=WorkerSettings)
     ingest: IngestSettings = Field(default_factory=IngestSettings)
+    otel: OtelSettings = Field(default_factory=OtelSettings)
     sampling: SamplingSettings = Field(default_factory=SamplingSettings)
     privacy: PrivacySettings = Field(default_factory=PrivacySettings)
     evaluators: EvaluatorSettings = Field(default_factory=EvaluatorSettings)

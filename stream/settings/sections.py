@@ -42,6 +42,10 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
     dead_letter_topic: str = Field(
         default="rag.traces.dead", description="Topic that receives records that cannot be processed."
     )
+    spans_topic: str = Field(
+        default="rag.spans",
+        description="Topic in which stage assemble keeps OpenTelemetry spans, keyed by trace. Only it reads them.",
+    )
     labels_topic: str = Field(
         default="rag.labels",
         description="Topic of labels, which arrive after their traces: reference answers, grades, classes, verdicts. "
@@ -233,7 +237,7 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
 
     def pattern(self, *entries: str) -> TopicPattern:
         """Pattern of the topics of these entries (default: all); patterns never match topics that ragtide writes."""
-        own = (self.dead_letter_topic, self.labels_topic, self.jobs_topic, *self.state_topics)
+        own = (self.dead_letter_topic, self.spans_topic, self.labels_topic, self.jobs_topic, *self.state_topics)
         return TopicPattern(entries or self.topics, own)
 
     @model_validator(mode="after")

@@ -5,13 +5,12 @@ import logging
 import math
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from ragtide.evaluators.errors import Transient
 from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.spec import Lane
 from ragtide.sinks.bisect import write_or_reject
@@ -29,9 +28,9 @@ from ragtide.stream.telemetry.memory import show
 from ragtide.stream.telemetry.registry import Telemetry
 from ragtide.stream.telemetry.serving import TelemetryServer
 from ragtide.stream.topic_model_cache import TopicModelCache
-from ragtide.stream.worker.backoff import delays
 from ragtide.stream.worker.dead_letter_limit import DeadLetterLimit, TooManyDeadLetters
 from ragtide.stream.worker.dead_letters import DeadLetters
+from ragtide.stream.worker.lifecycle import Task, end_within, reason_to_stop, retry_until_ready, wait_for_stop
 from ragtide.stream.worker.processor import RecordProcessor, SliceProcessor
 from ragtide.stream.worker.progress import LaneProgress, worker_name
 from ragtide.stream.worker.writer import Writer
@@ -42,8 +41,6 @@ _WATCH_S = 1.0
 _PENDING_BLOCKS = 4  # enough that none is missed; what waits beyond them waits as records, which are smaller
 _COMMIT_S = 5.0  # longest that the last commit may take, and the last dead letters
 _STOP_S = 10.0  # longest that leaving the group may take
-
-Task = asyncio.Task[None]
 
 
 async def run_lane(
@@ -70,11 +67,11 @@ async def run_lane(
     if topics is not None:
         topics.count_failures(parts.telemetry.topic_model_failures.labels(lane))
     async with parts.started() as tasks:
-        stopping: Task = asyncio.create_task(_wait_for(stop), name="stop")
+        stopping: Task = asyncio.create_task(wait_for_stop(stop), name="stop")
         ended, _ = await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
         if stopping not in ended:
-            raise _reason_to_stop(ended)
+            raise reason_to_stop(ended)
         await parts.drain(tasks)
 
 
@@ -146,22 +143,23 @@ class LaneRuntime:
         while not self._processor.is_idle and time.monotonic() < deadline:
             ended, _ = await asyncio.wait(tasks, timeout=0.05, return_when=asyncio.FIRST_COMPLETED)
             if ended:
-                raise _reason_to_stop(ended)
+                raise reason_to_stop(ended)
         if consumer.started:
             warning = "the brokers did not accept the last commit; uncommitted records will be read again"
-            await self._with_timeout(consumer.commit(), _COMMIT_S, warning)
+            await end_within(self._lane, consumer.commit(), _COMMIT_S, warning)
         log.info(
             "lane %s stopped in order%s", self._lane, "" if self._processor.is_idle else ", with work left unfinished"
         )
 
     async def _consume(self) -> None:
         kafka = self._settings.kafka
-        await self._retry_until_ready("brokers", partial(check_topics, kafka))
+        until_ready = partial(retry_until_ready, self._lane, self.health)
+        await until_ready("brokers", partial(check_topics, kafka))
         if kafka.start_at == "latest":
-            await self._retry_until_ready("brokers", partial(begin_at_latest, kafka, kafka.group(self._lane)))
-        await self._retry_until_ready("sink", partial(asyncio.to_thread, self._sink.check), once=True)
+            await until_ready("brokers", partial(begin_at_latest, kafka, kafka.group(self._lane)))
+        await until_ready("sink", partial(asyncio.to_thread, self._sink.check), once=True)
         if self._dead_letters is not None:
-            await self._retry_until_ready("brokers", self._dead_letters.start)
+            await until_ready("brokers", self._dead_letters.start)
         self.health.waits_for("start", "waiting for partitions")
         await self._app.start()
         self.health.waits_for("start", None)
@@ -169,19 +167,6 @@ class LaneRuntime:
         await self._app.wait_until_stopped()
         if self._app.crash_reason is not None:
             raise self._app.crash_reason
-
-    async def _retry_until_ready(self, what: str, attempt: Callable[[], Awaitable[str]], *, once: bool = False) -> None:
-        """Retry until it succeeds (or try `once`: the writer retries later). Raises `ConfigError`."""
-        for delay in delays(random.Random()):
-            try:
-                log.info("lane %s: %s", self._lane, await attempt())
-            except Transient as error:
-                log.warning("lane %s: %s", self._lane, error)
-                self.health.waits_for("start", f"{what}: {error}")
-                if not once:
-                    await asyncio.sleep(delay)
-                    continue
-            return
 
     async def _watch(self) -> None:
         """Update /live, /ready and the gauges every second."""
@@ -228,20 +213,11 @@ class LaneRuntime:
 
     async def _stop(self) -> None:
         warning = "could not leave the group; its partitions move when the session times out"
-        await self._with_timeout(self._app.stop(), _STOP_S, warning)
+        await end_within(self._lane, self._app.stop(), _STOP_S, warning)
         if self._dead_letters is not None:
             warning = "the brokers did not accept the last dead letters; their records will be read again"
-            await self._with_timeout(self._dead_letters.stop(), _COMMIT_S, warning)
+            await end_within(self._lane, self._dead_letters.stop(), _COMMIT_S, warning)
         await self._server.stop()
-
-    async def _with_timeout(self, ending: Coroutine[Any, Any, object], seconds: float, warning: str) -> None:
-        """Wait this long, then abandon it without cancelling: Faust would take that for another commit's end."""
-        task = asyncio.create_task(ending)
-        await asyncio.wait({task}, timeout=seconds)
-        if task.done():
-            task.result()
-        else:
-            log.warning("lane %s: %s", self._lane, warning)
 
 
 def limits_of(settings: Settings, lane: Lane) -> WorkerSettings:
@@ -255,7 +231,7 @@ def limits_of(settings: Settings, lane: Lane) -> WorkerSettings:
     return worker.model_copy(update={"slice_records": records, "live_after_s": worker.live_after_s + one_trace_s})
 
 
-def export_lag(telemetry: Telemetry, lane: Lane, lags: Mapping[Partition, Lag], progress: LaneProgress) -> None:
+def export_lag(telemetry: Telemetry, lane: str, lags: Mapping[Partition, Lag], progress: LaneProgress) -> None:
     """Export the lag of each partition in records and seconds; no seconds before its first processed record."""
     telemetry.lag_records.clear()
     telemetry.lag_seconds.clear()
@@ -264,18 +240,6 @@ def export_lag(telemetry: Telemetry, lane: Lane, lags: Mapping[Partition, Lag], 
         age_s = progress.age_s((topic, partition)) if lag.records else 0.0
         if age_s is not None:
             telemetry.lag_seconds.labels(lane, topic, partition).set(age_s)
-
-
-async def _wait_for(stop: asyncio.Event) -> None:
-    await stop.wait()
-
-
-def _reason_to_stop(ended: set[Task]) -> BaseException:
-    """The error to stop with: anything that an operator must fix before a bug."""
-    errors = [task.exception() for task in ended if not task.cancelled()]
-    found = [error for error in errors if error is not None]
-    found.sort(key=lambda error: not isinstance(error, Exception))
-    return found[0] if found else RuntimeError(f"ended unexpectedly: {', '.join(task.get_name() for task in ended)}")
 
 
 def count_judge(telemetry: Telemetry, key: UsageKey, used: Usage) -> None:

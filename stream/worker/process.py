@@ -1,4 +1,4 @@
-"""The `worker` process: one lane here, or one child process per lane. A stop drains and commits what is done."""
+"""The `worker` process: one lane or stage here, or one child process for each. A stop drains and commits."""
 
 import asyncio
 import gc
@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from multiprocessing.connection import wait
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from ragtide.evaluators.errors import DeviceLost, RagtideError
 from ragtide.evaluators.spec import Lane
@@ -22,6 +22,8 @@ from ragtide.stream.telemetry import logs
 
 log = logging.getLogger(__name__)
 
+Part: TypeAlias = Lane | Literal["assemble"]  # what a worker runs: a lane, or the stage before them
+
 STOPPED = 0
 CRASHED = 1
 WRONG_SETTINGS = 2
@@ -30,7 +32,7 @@ _THREAD_GRACE_S = 1.0
 _CANCELS, _CANCEL_S = 10, 0.2
 
 
-def run(settings: Settings, lanes: Sequence[Lane]) -> int:
+def run(settings: Settings, lanes: Sequence[Part]) -> int:
     """Run until SIGTERM or SIGINT. Exit status: 0 stopped in order, 1 a bug or a lost GPU, 2 settings must change.
 
     Several lanes run in one child process each; if one ends unexpectedly the others are stopped. The n-th lane serves
@@ -41,7 +43,7 @@ def run(settings: Settings, lanes: Sequence[Lane]) -> int:
     return _run_children(settings, lanes)
 
 
-def run_lane_process(settings: Settings, lane: Lane, port: int) -> int:
+def run_lane_process(settings: Settings, lane: Part, port: int) -> int:
     """Run one lane in this process; exit status as for `run`."""
     logs.configure(settings.telemetry)
     status = STOPPED
@@ -67,18 +69,37 @@ def collect_garbage_seldom() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
-async def _run_until_signal(settings: Settings, lane: Lane, port: int) -> None:
-    from ragtide.sinks.clickhouse.database import Database
-    from ragtide.sinks.clickhouse.sink import ClickHouseSink
-    from ragtide.stream.assembly import assemble
-    from ragtide.stream.worker.lane import run_lane
-
+async def _run_until_signal(settings: Settings, lane: Part, port: int) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, stop.set)
     parent = multiprocessing.parent_process()
     if parent is not None:
         loop.add_reader(parent.sentinel, _parent_died, loop, parent.sentinel, stop)
+    if lane == "assemble":
+        loop.add_signal_handler(signal.SIGTERM, stop.set)
+        await _run_assembly(settings, stop, port)
+    else:
+        await _run_lane(settings, lane, stop, port)
+
+
+async def _run_assembly(settings: Settings, stop: asyncio.Event, port: int) -> None:
+    from ragtide.stream.worker.assembly.runtime import run_assembly
+
+    collect_garbage_seldom()
+    try:
+        await run_assembly(settings, stop, port=port)
+    finally:
+        await _cancel_tasks()
+
+
+async def _run_lane(settings: Settings, lane: Lane, stop: asyncio.Event, port: int) -> None:
+    from ragtide.sinks.clickhouse.database import Database
+    from ragtide.sinks.clickhouse.sink import ClickHouseSink
+    from ragtide.stream.assembly import assemble
+    from ragtide.stream.worker.lane import run_lane
+
+    loop = asyncio.get_running_loop()
     database = Database(settings.clickhouse)
     assembled = await asyncio.to_thread(assemble, settings, lane, database=database)
     loop.add_signal_handler(signal.SIGTERM, stop.set)  # until here nothing is begun, and SIGTERM ends it at once
@@ -128,7 +149,7 @@ def _join_threads(status: int) -> None:
         os._exit(status)
 
 
-def _run_children(settings: Settings, lanes: Sequence[Lane]) -> int:
+def _run_children(settings: Settings, lanes: Sequence[Part]) -> int:
     logs.configure(settings.telemetry)
     context = multiprocessing.get_context("spawn")
     first = settings.telemetry.port
@@ -175,6 +196,6 @@ def _exit_status(code: int | None) -> int:
     return CRASHED if code is None or code < 0 else code
 
 
-def _run_child(settings: Settings, lane: Lane, port: int) -> None:
+def _run_child(settings: Settings, lane: Part, port: int) -> None:
     exit_at_sigterm()
     sys.exit(run_lane_process(settings, lane, port))

@@ -1,10 +1,6 @@
-"""The loop of a lane: slices in, rows and dead letters out, an acknowledgement once both are stored.
-
-No exception reaches Faust, whose agents acknowledge what they drop: every error ends `run`.
-"""
+"""The work of a lane: slices in, rows and dead letters out, an acknowledgement once both are stored."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
@@ -19,6 +15,7 @@ from ragtide.stream.telemetry.registry import Telemetry
 from ragtide.stream.worker.dead_letter_limit import DeadLetterLimit, TooManyDeadLetters
 from ragtide.stream.worker.progress import LaneProgress
 from ragtide.stream.worker.rejected_rows import dead_letters_of
+from ragtide.stream.worker.slice_queue import SliceQueue
 from ragtide.stream.worker.unknown_fields import UnknownFields
 from ragtide.stream.worker.writer import Writer
 
@@ -68,65 +65,35 @@ class SliceProcessor:
         self._lag = lag
         self._stop_topic = stop_topic
         self._unknown_fields = UnknownFields(telemetry)
-        self._queue: deque[Any] = deque()
-        self._submitted = asyncio.Event()
-        self._finishing: set[asyncio.Task[None]] = set()
-        self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._busy = False
-        self._stopping = False
+        self._slices = SliceQueue(f"evaluate-{lane}", self._process)
 
     def submit(self, event: Any) -> None:
         """Take a slice's event; neither blocks nor raises."""
-        self._queue.append(event)
-        self._submitted.set()
+        self._slices.submit(event)
 
     @property
     def is_idle(self) -> bool:
         """Whether all accepted work is finished."""
-        return not self._busy and not self._finishing
+        return self._slices.is_idle
 
     def stop_accepting(self) -> None:
         """Finish work in progress; the next owner reads queued slices again."""
-        self._stopping = True
-        self._queue.clear()
+        self._slices.stop_accepting()
 
     async def run(self) -> None:
         """Run until cancelled; raise errors that no retry can fix."""
-        with ThreadPoolExecutor(1, thread_name_prefix=f"evaluate-{self._lane}") as executor:
-            working = asyncio.create_task(self._process_queue(executor))
-            try:
-                await asyncio.wait({working, self._failure}, return_when=asyncio.FIRST_COMPLETED)
-                for ended in (working, self._failure):
-                    if ended.done():
-                        ended.result()
-            finally:
-                working.cancel()
-                for task in self._finishing:
-                    task.cancel()
-                executor.shutdown(wait=False, cancel_futures=True)
-
-    async def _process_queue(self, executor: ThreadPoolExecutor) -> None:
-        while True:
-            while not self._queue or self._stopping:
-                self._submitted.clear()
-                await self._submitted.wait()
-            await self._process(self._queue.popleft(), executor)
+        await self._slices.run()
 
     async def _process(self, event: Any, executor: ThreadPoolExecutor) -> None:
         """Process one slice, and keep none of its rows: they are stored before the next slice has rows."""
         if not event.value.ticket.valid:
             return  # its partition is somebody else's by now
-        self._busy = True
-        try:
-            records, loop = event.value.records, asyncio.get_running_loop()
-            with self._telemetry.process_seconds.labels(self._lane).time():
-                processed = await loop.run_in_executor(executor, self._pipeline.process, records)
-            self._count(records, processed)
-            if self._has_too_many_dead_letters(records, processed):
-                return
+        records, loop = event.value.records, asyncio.get_running_loop()
+        with self._telemetry.process_seconds.labels(self._lane).time():
+            processed = await loop.run_in_executor(executor, self._pipeline.process, records)
+        self._count(records, processed)
+        if not self._has_too_many_dead_letters(records, processed):
             await self._submit_rows(event, records, processed)
-        finally:
-            self._busy = False
 
     def _count(self, records: Sequence[Record], processed: SliceResult) -> None:
         telemetry = self._telemetry
@@ -164,9 +131,7 @@ class SliceProcessor:
         block = processed.block
         block.progress.append(self._progress.advance(at, last, processed.newest, self._lag(at)))
         stored = await self._writer.put(block)
-        task = asyncio.create_task(self._finish(event, records, processed.dead, stored))
-        self._finishing.add(task)
-        task.add_done_callback(self._on_finished)
+        self._slices.finish(self._finish(event, records, processed.dead, stored))
 
     async def _finish(
         self,
@@ -195,11 +160,3 @@ class SliceProcessor:
             return
         await self._send(letters)
         await self._writer.store(Block(dead_letters=[dead_letter_row(letter, LIVE) for letter in letters]))
-
-    def _on_finished(self, task: "asyncio.Task[None]") -> None:
-        self._finishing.discard(task)
-        if task.cancelled():
-            return
-        error = task.exception()
-        if error is not None and not self._failure.done():
-            self._failure.set_exception(error)

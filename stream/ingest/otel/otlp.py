@@ -4,13 +4,13 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from ragtide.evaluators.errors import BadRecord
 from ragtide.stream.ingest.otel import otlp_json, otlp_proto
 from ragtide.stream.ingest.otel.spans import Counts, LogBatch, SpanBatch
+from ragtide.stream.settings.otel import Encoding
 
-Encoding = Literal["otlp", "otlp_proto", "otlp_json"]
 Batch = TypeVar("Batch", SpanBatch, LogBatch)
 LARGEST_BATCH = 64 << 20  # bytes, uncompressed
 _GZIP = b"\x1f\x8b"

@@ -49,6 +49,24 @@ def test_what_holds_no_record_is_passed_once_all_before_it_is_acknowledged() -> 
     assert tracker.committable(TP) == 3
 
 
+def test_no_commit_passes_what_is_held_until_it_is_let_go() -> None:
+    tracker: OffsetTracker[tuple[str, int]] = OffsetTracker()
+    first, second = tracker.take(TP, 1, 0, 9), tracker.take(TP, 1, 10, 19)
+    tracker.hold(TP, first, 4)
+    tracker.acknowledge(first)
+    assert tracker.committable(TP) == 4
+    assert tracker.oldest(TP) == 10, "what is held is no lag"
+    tracker.acknowledge(second)
+    tracker.hold(TP, second, 12)
+    assert tracker.committable(TP) == 12
+    tracker.hold(TP, second, None)
+    assert tracker.committable(TP) == 20
+    tracker.take(TP, 2, 3, 5)
+    tracker.hold(TP, second, 4)  # of the generation before
+    tracker.acknowledge(tracker.take(TP, 2, 3, 5))
+    assert tracker.committable(TP) == 6
+
+
 def test_an_acknowledgement_of_an_older_generation_counts_for_nothing() -> None:
     tracker: OffsetTracker[tuple[str, int]] = OffsetTracker()
     tracker.take(TP, 1, 0, 7, size=1)

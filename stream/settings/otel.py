@@ -1,0 +1,75 @@
+"""Settings of OpenTelemetry spans and of the stage that assembles traces from them."""
+
+from typing import Literal, Self
+
+from pydantic import BaseModel, Field, model_validator
+
+Encoding = Literal["otlp", "otlp_proto", "otlp_json"]
+
+
+class OtelSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+    """Topics of spans, and when the spans of a trace are complete."""
+
+    topics: tuple[str, ...] = Field(
+        default=("otlp_spans",),
+        min_length=1,
+        description="Topics of OpenTelemetry spans, as the Collector writes them.",
+    )
+    log_topics: tuple[str, ...] = Field(
+        default=(),
+        description="Topics of OpenTelemetry log records, which may hold the texts of spans, e.g. otlp_logs.",
+    )
+    encodings: dict[str, Encoding] = Field(
+        default={},
+        description="Encoding by topic of spans or logs: otlp_proto, otlp_json, or otlp, which tells them apart. "
+        "Topics without one use otlp.",
+    )
+    traces_topic: str = Field(
+        default="rag.traces",
+        description="Topic that receives the assembled traces. kafka.topics must read it as canonical traces.",
+    )
+    quiet_s: float = Field(
+        default=30.0,
+        gt=0,
+        description="Seconds without a new span after which a trace whose root ended is complete. 5 suits a Collector "
+        "that samples whole traces.",
+    )
+    max_open_s: float = Field(
+        default=900.0, gt=0, description="Seconds after its first span at which a trace is complete in any case."
+    )
+    late_s: float = Field(
+        default=300.0,
+        gt=0,
+        description="Seconds after which a complete trace is forgotten. A span that comes within them sends the trace "
+        "again. The Collector retries for 300 s. A worker that starts reads the spans of so long again.",
+    )
+    max_trace_spans: int = Field(
+        default=10_000,
+        ge=100,
+        description="Most spans of a trace. Beyond them, spans of roots, retrievers and LLM calls are kept first.",
+    )
+    max_trace_bytes: int = Field(
+        default=16 << 20, ge=1 << 16, description="Most bytes of spans of a trace; beyond them as for max_trace_spans."
+    )
+    memory_bytes: int = Field(
+        default=256 << 20, ge=1 << 20, description="Bytes of spans kept in memory. Beyond them, spans wait on disk."
+    )
+    spill_directory: str = Field(
+        default="",
+        description="Directory on a disk for spans beyond memory_bytes. If empty, the system's for temporary files.",
+    )
+
+    @model_validator(mode="after")
+    def _check_topics(self) -> Self:
+        read = (*self.topics, *self.log_topics)
+        if twice := sorted({topic for topic in read if read.count(topic) > 1}):
+            raise ValueError(f"otel.topics and otel.log_topics name {', '.join(twice)} twice")
+        if idle := [topic for topic in self.encodings if topic not in read]:
+            raise ValueError(
+                f"otel.encodings names {', '.join(idle)}, which neither otel.topics nor otel.log_topics does"
+            )
+        return self
+
+    def encoding(self, topic: str) -> Encoding:
+        """The encoding of a topic of spans or logs."""
+        return self.encodings.get(topic, "otlp")

@@ -1,0 +1,1 @@
+"""Stage `assemble`: spans of OpenTelemetry in, canonical traces out."""

@@ -1,0 +1,79 @@
+"""Decode batches of spans and log records, and sort them by trace: the first half of the stage. Pure."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ragtide.evaluators.errors import BadRecord
+from ragtide.stream.ingest.otel import Counts, LogEvent, Span, decode_logs, decode_spans
+from ragtide.stream.ingest.records import DeadLetter, Record, check_readable
+from ragtide.stream.settings.otel import OtelSettings
+from ragtide.stream.worker.assembly.assembler import Output
+from ragtide.stream.worker.assembly.messages import encode_parts
+
+STAGE = "spans"  # of dead letters
+TOO_LARGE = "span_too_large"
+_USUAL_PART = 900 << 10  # bytes of a message, which fits the brokers' default limit of 1 MB
+
+
+@dataclass(slots=True)
+class Rekeyed:
+    """Messages for kafka.spans_topic, messages that cannot be read, and counts."""
+
+    outputs: list[Output] = field(default_factory=list)
+    dead: list[DeadLetter] = field(default_factory=list)
+    spans: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    adjusted: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class _TraceParts:
+    spans: list[Span] = field(default_factory=list)
+    logs: list[LogEvent] = field(default_factory=list)
+
+
+def rekey(records: Sequence[Record], otel: OtelSettings, largest: int) -> Rekeyed:
+    """Sort the spans and log records of consecutive messages of one topic by trace.
+
+    A bad span costs that span, and a message that cannot be read that message. An output of several spans has less than
+    1 MB, one of a single span up to `largest` bytes.
+    """
+    done = Rekeyed()
+    traces: dict[str, _TraceParts] = {}
+    for record in records:
+        try:
+            _decode(record, otel, traces, done)
+        except BadRecord as bad:
+            done.dead.append(DeadLetter(record, bad.reason, STAGE, bad.detail))
+    for trace_id, parts in traces.items():
+        encoded = encode_parts(parts.spans, parts.logs, min(_USUAL_PART, largest), largest)
+        done.outputs += (Output(trace_id.encode(), value) for value in encoded.values)
+        done.refused[TOO_LARGE] += len(encoded.too_large)
+    done.refused = +done.refused
+    return done
+
+
+def _decode(record: Record, otel: OtelSettings, traces: dict[str, _TraceParts], done: Rekeyed) -> None:
+    check_readable(record)
+    if record.value is None:
+        raise BadRecord("no_value", "the message has no value; a batch of spans is wanted")
+    encoding = otel.encoding(record.topic)
+    if record.topic in otel.log_topics:
+        logs = decode_logs(record.value, encoding)
+        for log in logs.events:
+            traces.setdefault(log.trace_id, _TraceParts()).logs.append(log)
+        _count(logs.counts, done)
+    else:
+        spans = decode_spans(record.value, encoding)
+        for span in spans.spans:
+            traces.setdefault(span.trace_id, _TraceParts()).spans.append(span)
+        done.spans += len(spans.spans)
+        _count(spans.counts, done)
+
+
+def _count(counts: Counts, done: Rekeyed) -> None:
+    totals: Mapping[str, Counter[str]] = {"refused": done.refused, "skipped": done.skipped, "adjusted": done.adjusted}
+    for name, total in totals.items():
+        total.update(getattr(counts, name))
