@@ -24,6 +24,7 @@ def outcome(context: str, answer: str) -> Outcome:
         trace_id="t", time=datetime(2026, 3, 1, tzinfo=UTC), app="a", answer=answer, contexts=(Chunk("c", context),)
     )
     [[found]] = run_all([PREPARED], [trace], Resources().batch())
+    assert found is not None
     return found
 
 
