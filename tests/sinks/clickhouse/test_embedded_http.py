@@ -308,7 +308,7 @@ def test_a_statement_is_killed_by_its_id_and_the_reader_kills_those_of_readers_o
     threads = [threading.Thread(target=run, args=(who,)) for who in keys]
     for thread in threads:
         thread.start()
-    count, deadline = b"SELECT count() FROM system.processes WHERE query LIKE '%AS killable%block_size = 9'", 60
+    count, deadline = b"SELECT count() FROM system.processes WHERE query LIKE '%AS killable%block_size = 10'", 60
     until = time.monotonic() + deadline
     while int(ask(count).body) < 2:
         assert time.monotonic() < until
