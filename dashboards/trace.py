@@ -128,7 +128,7 @@ def _details(ask: TraceQueries, links: Mapping[str, str]) -> Iterator[table.Pane
     says = "Fingerprint of each evaluator: id, version, parameters and model. Rows of two fingerprints do not compare. "
     versions = rows("Versions of evaluators", f"{says}No data: no scores.", ask.versions(), 16, height=10)
     yield versions.no_value("no scores")
-    yield _text(ask, "expected", "Reference answers", 16, 7)
+    yield _text(ask, "expected", "Reference answers", 16 if links else 24, 7)
     if links:
         says = "The trace in other tools: grafana.trace_url and grafana.trace_links. No data: no such trace."
         tools = hide_columns(rows("Open in", says, ask.links(links), 8, height=7).no_value("no such trace"), "url")

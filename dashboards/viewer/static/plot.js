@@ -2,7 +2,7 @@
 
 import { cssColor, faded, markColor } from './colors.js';
 import { el } from './dom.js';
-import { formatTick, formatTime, formatValue } from './units.js';
+import { formatTick, formatTime, tickTexts } from './units.js';
 import { hideTooltip, showTooltip } from './tooltip.js';
 
 const uPlot = window.uPlot;
@@ -216,7 +216,7 @@ export function valueAxis(scale, unit, extra = {}) {
   return {
     ...axisStyle(), scale, gap: 6, space: extra.side === 2 ? 60 : 28,
     incrs: STEPS[unit] || DECIMAL,
-    values: (_u, splits) => splits.map((at) => (at === null ? '' : formatValue(at, unit))),
+    values: (_u, splits) => tickTexts(splits, unit),
     size: (u, values, axis, cycle) => {
       if (extra.side === 2) return 30;
       if (cycle > 1) return u.axes[axis]._size;
