@@ -178,7 +178,7 @@ class Fleet:
             "indexOf(['info', 'warning', 'critical'], severity) + 1 AS code "
             f"FROM {self.tables.name('problems')} WHERE state IN ('open', 'resolved') AND app != '' "
             f"AND opened_at <= $__toTime AND ifNull(resolved_at, $__toTime) >= $__fromTime "
-            f"AND (environment = '' OR {in_variable('environment')})"
+            f"AND (environment = '' OR {in_variable('environment')}) AND {self.tables.is_parent_in_app()}"
         )
         traffic = (
             f"SELECT app, environment, intDiv(toUnixTimestamp(start), step) AS at, 1 AS code "
@@ -213,10 +213,10 @@ class Fleet:
         )
 
     def critical_applications(self) -> str:
-        """How many applications have a critical problem."""
+        """How many applications have a critical problem that is no symptom of another one of theirs."""
         return (
             f"SELECT uniqExactIf(app, severity = 'critical' AND app != '') AS applications "
-            f"FROM {self.tables.name('problems')} WHERE {OPEN}"
+            f"FROM {self.tables.name('problems')} WHERE {OPEN} AND {self.tables.is_parent_in_app()}"
         )
 
     def open_problems(self, severity: str) -> str:
