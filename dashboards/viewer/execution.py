@@ -47,6 +47,7 @@ class QueryRunner:
             "output_format_json_quote_denormals": 0,
             "output_format_json_quote_decimals": 0,
             "output_format_write_statistics": 0,  # else equal answers differ
+            "cancel_http_readonly_queries_on_client_close": 1,  # where this process dies
         }
         self._threads = ThreadPoolExecutor(settings.concurrent_queries, thread_name_prefix="query")
         self._running: dict[str, Future[bytes]] = {}  # by query id, the waiting ones too

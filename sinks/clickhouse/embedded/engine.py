@@ -104,10 +104,10 @@ def _prepare(connection: Any, statement: Statement) -> None:
     if statement.database:
         connection.query(f"USE `{_escape(statement.database)}`")
     settings = dict(statement.settings)
-    if statement.read_only:  # last: it forbids further changes. 1 is stricter than 2 and may be asked for.
-        settings["readonly"] = "1" if settings.pop("readonly", "") == "1" else "2"
     if statement.query_id:
         settings["log_comment"] = _comment(statement.query_id, read_only=statement.read_only)
+    if statement.read_only:  # last: it forbids further changes. 1 is stricter than 2 and may be asked for.
+        settings["readonly"] = "1" if settings.pop("readonly", "") == "1" else "2"
     if not all(map(_SETTING.fullmatch, settings)):
         raise EngineError(f"Code: {UNKNOWN_SETTING}. DB::Exception: Unknown setting. (UNKNOWN_SETTING)")
     if settings:
