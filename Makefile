@@ -7,6 +7,7 @@
 #   make chaos    faults by seed, and what each left lost, doubled or wrong (SEEDS=20, or MINUTES=60; FIRST=1)
 #   make soak     150 traces/s for half an hour, then ten minutes of full input without ClickHouse: do memory and lag
 #                 keep within bounds? (MINUTES=6 is 6 and 2 of them, AWAY_MINUTES=1 the second)
+#   make screenshots   every dashboard with a demo's data, as images in SCREENSHOTS=screenshots
 #   make local    what `make demo` needs, without running it
 
 VENV ?= .venv
@@ -21,13 +22,14 @@ SEEDS ?= 20
 FIRST ?= 1
 MINUTES ?=
 AWAY_MINUTES ?=
+SCREENSHOTS ?= screenshots
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test bench chaos soak docs local models lint python java chromium alertmanager clean constraints
+.PHONY: help demo check test bench chaos soak screenshots docs local models lint python java chromium alertmanager clean constraints
 
 help:
-	@sed -n '3,10s/^# \{0,3\}//p' Makefile
+	@sed -n '3,11s/^# \{0,3\}//p' Makefile
 
 python:
 	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -109,6 +111,9 @@ chaos: java $(VENV)/.dev deploy/kafka/libs
 
 soak: java $(VENV)/.dev deploy/kafka/libs
 	@$(BIN)/python -m tests.chaos.soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(AWAY_MINUTES),--away-minutes $(AWAY_MINUTES))
+
+screenshots: chromium $(VENV)/.dev
+	@$(BIN)/python -m tests.dashboards.viewer.browser.screenshots $(SCREENSHOTS)
 
 docs: $(VENV)/.dev
 	@$(BIN)/python -m docs.generate

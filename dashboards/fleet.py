@@ -42,7 +42,7 @@ def fleet(queries: Fleet, trace_url: str = "") -> dashboard.Dashboard:
 
 def _numbers(queries: Fleet) -> Iterator[stat.Panel]:
     none_is_good = steps((None, "green"), (1, "red"))
-    says = "Applications with at least one open critical problem. 0: none has one."
+    says = "Applications with an open critical problem that is no symptom of another one of theirs. 0: none has one."
     yield _linked(number("Applications in trouble", says, queries.critical_applications(), "short", 3)).thresholds(
         none_is_good
     )
@@ -94,8 +94,8 @@ def _applications(queries: Fleet) -> table.Panel:
 
 
 def _health(queries: Fleet) -> statetimeline.Panel:
-    says = "Each application over time: the most severe open problem, or healthy where traces came without one. The "
-    says += "40 worst applications. No data: no application sent anything and no problem was open."
+    says = "Each application over time: the most severe open problem, without symptoms of its others, or healthy where "
+    says += "traces came without one. The 40 worst applications. No data: none sent anything or had an open problem."
     named = {number: (word, _HEALTH_COLOURS[word]) for number, word in HEALTH.items()}
     return states("Health", says, queries.health(), named, "${__field.labels.application}", 9)
 

@@ -132,40 +132,19 @@ class Fleet:
         )
 
     def _quality(self) -> str:
-        """Metrics within their limits; bins are read only of those whose records are judged."""
-        of_means = [each for each in self.rule_lines if each.limit is None]
-        of_records = [each for each in self.rule_lines if each.limit is not None]
-        parts = []
-        if of_means:
-            judge = Judge(of_means)
-            told = "nullIf(sum(if(own, scored * isNotNull(value), scored)), 0)"
-            level = f"sum(if(own, ifNull(value, 0) * scored, sum)) / {told}"
-            parts.append(
-                self._judged(
-                    judge,
-                    f"{level} AS mean, 0. AS bad_share",
-                    f"FROM (SELECT *, {judge.own} AS own {self._windows(among(judge.names), whole_hours=True)})",
-                )
-            )
-        if of_records:
-            judge = Judge(of_records)
-            shares = "sum(level_n) / nullIf(sum(told_n), 0) AS mean, sum(bad_n) / sum(scored) AS bad_share"
-            parts.append(
-                self._judged(judge, shares, judge.windows(self._windows(among(judge.names), whole_hours=True)))
-            )
-        return (
-            "SELECT app, environment, arrayJoin([('quality', toNullable(avg(passes))), "
-            "('watched', toFloat64(count())), ('coverage', sum(scored_n) / sum(applicable_n))]) AS figure "
-            f"FROM ({' UNION ALL '.join(parts)}) GROUP BY app, environment"
-        )
-
-    def _judged(self, judge: Judge, shares: str, windows: str) -> str:
+        """Metrics within their limits, from one reading of their windows: several cost more than the bins of all."""
+        judge = Judge(self.rule_lines)
         by_metric = (
-            f"SELECT app, environment, metric, {shares}, sum(scored) AS scored_n, sum(applicable) AS applicable_n "
-            f"{windows} WHERE scored > 0 GROUP BY app, environment, metric HAVING isNotNull(mean)"
+            "SELECT app, environment, metric, sum(level_n) / nullIf(sum(told_n), 0) AS mean, "
+            "sum(bad_n) / sum(scored) AS bad_share, sum(scored) AS scored_n, sum(applicable) AS applicable_n "
+            f"{judge.windows(self._windows(among(judge.names), whole_hours=True))} WHERE scored > 0 "
+            "GROUP BY app, environment, metric HAVING isNotNull(mean)"
         )
-        passes = judge.passes("mean", "bad_share")
-        return f"SELECT app, environment, {passes} AS passes, scored_n, applicable_n FROM ({by_metric})"
+        return (
+            f"SELECT app, environment, arrayJoin([('quality', toNullable(avg({judge.passes('mean', 'bad_share')}))), "
+            "('watched', toFloat64(count())), ('coverage', sum(scored_n) / sum(applicable_n))]) AS figure "
+            f"FROM ({by_metric}) GROUP BY app, environment"
+        )
 
     def health(self) -> str:
         """A series per application and environment: the numbers of `HEALTH` over time, of the worst applications."""
@@ -178,7 +157,7 @@ class Fleet:
             "indexOf(['info', 'warning', 'critical'], severity) + 1 AS code "
             f"FROM {self.tables.name('problems')} WHERE state IN ('open', 'resolved') AND app != '' "
             f"AND opened_at <= $__toTime AND ifNull(resolved_at, $__toTime) >= $__fromTime "
-            f"AND (environment = '' OR {in_variable('environment')})"
+            f"AND (environment = '' OR {in_variable('environment')}) AND {self.tables.is_parent_in_app()}"
         )
         traffic = (
             f"SELECT app, environment, intDiv(toUnixTimestamp(start), step) AS at, 1 AS code "
@@ -213,10 +192,10 @@ class Fleet:
         )
 
     def critical_applications(self) -> str:
-        """How many applications have a critical problem."""
+        """How many applications have a critical problem that is no symptom of another one of theirs."""
         return (
             f"SELECT uniqExactIf(app, severity = 'critical' AND app != '') AS applications "
-            f"FROM {self.tables.name('problems')} WHERE {OPEN}"
+            f"FROM {self.tables.name('problems')} WHERE {OPEN} AND {self.tables.is_parent_in_app()}"
         )
 
     def open_problems(self, severity: str) -> str:

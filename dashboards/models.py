@@ -87,6 +87,10 @@ def _heat_map(queries: Models, rules: RuleSettings) -> table.Panel:
     panel = panel.override_by_field_type(
         "number", [dashboard.DynamicConfigValue(id_val=name, value=value) for name, value in values]
     )
+    # The transformation names the first column by both fields; the others say that they are models.
+    panel = panel.override_by_name(
+        "metric\\model_name", [dashboard.DynamicConfigValue(id_val="displayName", value="metric")]
+    )
     return matrix(panel, "metric", "model_name", "good", empty="null")
 
 

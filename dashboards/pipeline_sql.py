@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ragtide.dashboards.sql import TRAFFIC, Tables
+from ragtide.dashboards.sql import TOTAL, TRAFFIC, Tables, among
 from ragtide.drift.sql import array, text
 from ragtide.evaluators.spec import Evaluator
 
 _EXPIRED_DAYS = 1  # as windows.partition_expiry_s by default: partitions without a heartbeat for longer are ignored
 _KNOWN = f"heartbeat_at >= subtractDays($__toTime, {_EXPIRED_DAYS})"
+_LIVE = "run_id = 'live'"
 _AGE = "dateDiff('millisecond', {}, now64(3)) / 1000".format
 # Zero where nothing waits: then the newest record may be as old as it likes.
 _BEHIND = f"if(lag = 0 OR toUnixTimestamp(newest) <= 0, 0, greatest({_AGE('newest')}, 0))"
@@ -110,24 +111,26 @@ class PipelineQueries:
         )
 
     def failures(self) -> str:
-        """Return a time series per kind: evaluations that failed."""
-        each = "ARRAY JOIN mapKeys(failures) AS kind, mapValues(failures) AS n"
+        """Return a time series per kind: evaluations that failed. Kinds are read of windows with failures only."""
+        windows, chosen = f"FROM {self._name('windows')}", self._chosen()
+        failing = f"SELECT metric, start {windows} PREWHERE {chosen} WHERE failed > 0"
         return (
             "SELECT $__timeInterval(start) AS time, replaceAll(kind, '_', ' ') AS reason, sum(n) AS failed "
-            f"FROM (SELECT start, failures {self._windows()} AND failed > 0) {each} "
+            f"FROM (SELECT start, failures {windows} FINAL PREWHERE {chosen} AND (metric, start) IN ({failing}) "
+            "WHERE failed > 0) ARRAY JOIN mapKeys(failures) AS kind, mapValues(failures) AS n "
             "GROUP BY time, reason ORDER BY time, reason"
         )
 
     def failures_by_evaluator(self) -> str:
         """Return a row per evaluator and kind: evaluations that failed, of how many."""
-        pairs = "CAST(failures, 'Array(Tuple(String, UInt64))')"
-        whole = f"SELECT evaluator, sum(applicable) AS applicable_n {self._windows()} GROUP BY evaluator"
+        counted = (
+            "SELECT evaluator, sumMap(failures) AS kinds, sum(applicable) AS applicable_n "
+            f"{self.tables.covering(self._among(), _LIVE)} GROUP BY evaluator"
+        )
         return (
-            "SELECT f.evaluator AS evaluator, f.lane AS lane, replaceAll(f.kind, '_', ' ') AS reason, f.n AS failed, "
-            "f.n / nullIf(w.applicable_n, 0) AS share, w.applicable_n AS `of evaluations` FROM ("
-            f"SELECT evaluator, {self._lane()} AS lane, pair.1 AS kind, sum(pair.2) AS n FROM ("
-            f"SELECT evaluator, arrayJoin({pairs}) AS pair {self._windows()} AND failed > 0) "
-            f"GROUP BY evaluator, lane, kind) AS f LEFT JOIN ({whole}) AS w ON f.evaluator = w.evaluator "
+            f"SELECT evaluator, {self._lane()} AS lane, replaceAll(kind, '_', ' ') AS reason, n AS failed, "
+            "n / nullIf(applicable_n, 0) AS share, applicable_n AS `of evaluations` "
+            f"FROM ({counted}) ARRAY JOIN mapKeys(kinds) AS kind, mapValues(kinds) AS n "
             "ORDER BY failed DESC, evaluator, reason LIMIT 200"
         )
 
@@ -248,12 +251,14 @@ class PipelineQueries:
 
     def _windows(self, metrics: Sequence[str] = ()) -> str:
         """FROM and WHERE: base windows of live traffic, of these metrics, else of one of each evaluator."""
-        every = metrics or [f"{one.id}.{self._first(one)}" for one in self.registry.values()]
-        listed = ", ".join(text(metric) for metric in every)
-        return (
-            f"FROM {self._name('windows')} FINAL WHERE run_id = 'live' AND size_s = {self._base()} "
-            f"AND metric IN ({listed}) AND segment = '' AND $__timeFilter(start)"
-        )
+        return f"FROM {self._name('windows')} FINAL WHERE {self._chosen(metrics)}"
+
+    def _chosen(self, metrics: Sequence[str] = ()) -> str:
+        """Condition of `_windows`, on columns of the sorting key alone."""
+        return f"{_LIVE} AND size_s = {self._base()} AND {self._among(metrics)} AND {TOTAL} AND $__timeFilter(start)"
+
+    def _among(self, metrics: Sequence[str] = ()) -> str:
+        return among(metrics or [f"{one.id}.{self._first(one)}" for one in self.registry.values()])
 
     def _lane(self) -> str:
         evaluators = array((text(one.id) for one in self.registry.values()), "String")

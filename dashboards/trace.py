@@ -94,7 +94,7 @@ def _trace(ask: TraceQueries) -> Iterator[table.Panel]:
     )
     choices = rows("Traces", says, ask.choices(), 24, {"latency": "s", "cost": "currencyUSD"}, height=7)
     choices = link_cells(choices, "trace_id", "Show this trace", _SAME).no_value("no such trace")
-    choices = color_above(decimals(choices, "its value", 3), "failed metrics", 1, good="green")
+    choices = color_above(choices, "failed metrics", 1, good="green")
     yield wrap_cells(choices, "question", 360)
     yield _text(ask, "question", "Question", 24, 6)
     yield _text(ask, "answer", "Answer", 24, 11)
@@ -103,7 +103,7 @@ def _trace(ask: TraceQueries) -> Iterator[table.Panel]:
         "without a value say why. No data: no evaluator has stored a row, or there is no such trace."
     )
     scores = color_cells(rows("Scores", says, ask.scores(), 24, height=10), "verdict", _PASS)
-    scores = widths(decimals(scores.no_value("no scores"), "value", 3), {"verdict": 130, "value": 90, "threshold": 100})
+    scores = widths(scores.no_value("no scores"), {"verdict": 130, "value": 90, "threshold": 100})
     yield link_cells(scores, "metric", "Show this metric over time", _METRIC)
 
 
@@ -128,7 +128,7 @@ def _details(ask: TraceQueries, links: Mapping[str, str]) -> Iterator[table.Pane
     says = "Fingerprint of each evaluator: id, version, parameters and model. Rows of two fingerprints do not compare. "
     versions = rows("Versions of evaluators", f"{says}No data: no scores.", ask.versions(), 16, height=10)
     yield versions.no_value("no scores")
-    yield _text(ask, "expected", "Reference answers", 16, 7)
+    yield _text(ask, "expected", "Reference answers", 16 if links else 24, 7)
     if links:
         says = "The trace in other tools: grafana.trace_url and grafana.trace_links. No data: no such trace."
         tools = hide_columns(rows("Open in", says, ask.links(links), 8, height=7).no_value("no such trace"), "url")

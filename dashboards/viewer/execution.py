@@ -4,18 +4,21 @@ import asyncio
 import json
 import logging
 import math
-from collections.abc import AsyncGenerator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from ragtide.dashboards.settings import ViewSettings
 from ragtide.evaluators.errors import ConfigError, RagtideError, Transient
 from ragtide.sinks.clickhouse.database import Database
-from ragtide.sinks.clickhouse.errors import TooMuch
+from ragtide.sinks.clickhouse.errors import STATEMENT_FAILED, TooMuch, describe_failure
 
 Found = TypeVar("Found")
 log = logging.getLogger(__name__)
+_BETWEEN_KILLS_S = 0.5
+_KILL_FAILED: tuple[type[Exception], ...] = (RagtideError, *STATEMENT_FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,36 +47,63 @@ class QueryRunner:
             "output_format_json_quote_denormals": 0,
             "output_format_json_quote_decimals": 0,
             "output_format_write_statistics": 0,  # else equal answers differ
-            "cancel_http_readonly_queries_on_client_close": 1,
+            "cancel_http_readonly_queries_on_client_close": 1,  # where this process dies
         }
         self._threads = ThreadPoolExecutor(settings.concurrent_queries, thread_name_prefix="query")
+        self._running: dict[str, Future[bytes]] = {}  # by query id, the waiting ones too
+        self._kills: set[asyncio.Task[None]] = set()
 
     async def run(self, statements: Sequence[Statement]) -> AsyncGenerator[bytes, None]:
-        """Give each answer as a line of JSON as soon as it is there. Where the caller stops, waiting ones are dropped.
+        """Give each answer as a line of JSON as soon as it is there.
 
+        Where the caller stops, waiting statements are dropped, and running ones killed.
         A line has `key`, and `rows`, `cut` and `answer` (JSONCompact), or `error`.
         """
-        tasks = [asyncio.create_task(self._line(statement)) for statement in statements]
+        asked = {uuid4().hex: statement for statement in statements}
+        running = {id_: self._threads.submit(self._answer, statement.sql, id_) for id_, statement in asked.items()}
+        self._running |= running
+        tasks = [asyncio.create_task(self._line(statement, running[id_])) for id_, statement in asked.items()]
         try:
             for done in asyncio.as_completed(tasks):
                 yield await done
         finally:
             for task in tasks:
                 task.cancel()
+            kill = asyncio.create_task(self._end(running))
+            self._kills.add(kill)
+            kill.add_done_callback(self._kills.discard)
 
     async def call(self, work: Callable[[Database], Found]) -> Found:
         """Run other work on the database within the same limit of concurrency."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, self._database)
 
-    def close(self) -> None:
-        """Stop: running statements end by themselves, within their time limit."""
+    async def close(self) -> None:
+        """Stop, and kill the statements that run."""
+        await self._end(dict(self._running))
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._database.close()
 
-    async def _line(self, statement: Statement) -> bytes:
+    async def _end(self, running: Mapping[str, Future[bytes]]) -> None:
+        """Drop the statements that wait and kill the others, until each has ended.
+
+        One may reach ClickHouse after the first kill, so there is another.
+        """
+        left = [id_ for id_, answer in running.items() if not answer.cancel() and not answer.done()]
+        while left:
+            try:
+                await asyncio.to_thread(self._database.kill, left)
+            except _KILL_FAILED as error:
+                log.warning("queries that nobody waits for run on to their time limit: %s", describe_failure(error))
+                break
+            await asyncio.to_thread(wait, [running[id_] for id_ in left], _BETWEEN_KILLS_S)
+            left = [id_ for id_ in left if not running[id_].done()]
+        for id_ in running:
+            self._running.pop(id_, None)
+
+    async def _line(self, statement: Statement, running: Future[bytes]) -> bytes:
         key = json.dumps(statement.key)
         try:
-            answer = await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, statement.sql)
+            answer = await asyncio.wrap_future(running)
         except RagtideError as error:
             return f'{{"key":{key},"error":{json.dumps(self._explain(error))}}}\n'.encode()
         except Exception:  # the edge of a request: one panel says so, the others are shown
@@ -84,8 +114,8 @@ class QueryRunner:
         head = f'{{"key":{key},"rows":{min(rows, self._max_rows)},"cut":{cut},"answer":'
         return head.encode() + answer.replace(b"\n", b"").replace(b"\t", b"") + b"}\n"
 
-    def _answer(self, sql: str) -> bytes:
-        return self._database.json(sql, self._settings)
+    def _answer(self, sql: str, query_id: str) -> bytes:
+        return self._database.json(sql, self._settings, query_id)
 
     def _explain(self, error: RagtideError) -> dict[str, Any]:
         if isinstance(error, TooMuch):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LARGEST_REQUEST = 1 << 20  # bytes
 _LATEST_MS = 253_402_300_799_000  # the year 9999
+_SHUTDOWN_S = 1.0  # for answers under way
 _MOST_POINTS = 20_000  # of a graph
 _Text = Annotated[str, Field(max_length=65536)]
 _Time = Annotated[int, Field(ge=0, le=_LATEST_MS)]
@@ -98,7 +99,9 @@ class ViewerServer:
                 web.get("/{other:.*}", self._unknown),
             ]
         )
-        self._app = web.AppRunner(app, access_log=None, keepalive_timeout=75)
+        self._app = web.AppRunner(
+            app, access_log=None, keepalive_timeout=75, shutdown_timeout=_SHUTDOWN_S, handler_cancellation=True
+        )
 
     async def start(self) -> None:
         """Listen; raise ConfigError if the address cannot be used."""
@@ -124,7 +127,7 @@ class ViewerServer:
         if self._loading is not None:
             (loaded,) = await asyncio.gather(self._loading, return_exceptions=True)
             if isinstance(loaded, _Loaded):
-                loaded.runner.close()
+                await loaded.runner.close()
 
     @property
     def url(self) -> str:
@@ -187,7 +190,7 @@ class ViewerServer:
         return answer
 
     async def _query(self, request: web.Request) -> web.StreamResponse:
-        """Stream one line per query, each as soon as it is there."""
+        """Stream one line per query, each as soon as it is there. Where the page is closed, its queries are killed."""
         statements = await self._statements(request)
         answer = web.StreamResponse(headers={hdrs.CONTENT_TYPE: "application/x-ndjson"})
         packer = None

@@ -26,6 +26,7 @@ from ragtide.sinks.settings import ClickHouseSettings
 
 _CONNECT_TIMEOUT_S = 10
 _LONGEST_BOUND = 4096  # characters of a value; servers take 128 KiB in a field of a request, and 1 MiB in a URL
+_QUERY_ID = re.compile(r"[A-Za-z0-9-]+")
 _LONGEST_STATEMENT = 262_144  # bytes: `max_query_size` where nothing else is set
 
 # At each insert the driver asks whether the rows are a frame, and for that loads pandas and pyarrow wherever they are
@@ -83,14 +84,26 @@ class Database:
             answer = client.raw_query(sql, settings=_supported_settings(client, sql, settings), fmt="RowBinary")
             return np.frombuffer(answer, np.dtype(columns))
 
-    def json(self, sql: str, settings: Mapping[str, int | str]) -> bytes:
+    def json(self, sql: str, settings: Mapping[str, int | str], query_id: str) -> bytes:
         """Answer of a SELECT as ClickHouse's format JSONCompact: columns with types, then rows.
 
-        `settings` hold for the statement, as for `rows`.
+        `settings` hold for the statement, as for `rows`. `query_id` is the unique id that `kill` takes.
         """
         with self._named_errors():
             client = self._connection()
-            return client.raw_query(sql, settings=_supported_settings(client, sql, settings), fmt="JSONCompact")
+            supported = {**_supported_settings(client, sql, settings), "query_id": query_id}
+            return client.raw_query(sql, settings=supported, fmt="JSONCompact")
+
+    def kill(self, query_ids: Sequence[str]) -> None:
+        """Stop statements that run now; they raise Transient soon after. Ids that do not run are ignored.
+
+        Read access suffices for a user's own statements. A load balancer may send the request to another server.
+        """
+        if not all(map(_QUERY_ID.fullmatch, query_ids)):
+            raise ValueError("a query id has other signs than letters, digits and hyphens")
+        ids = ", ".join(f"'{each}'" for each in query_ids)
+        with self._named_errors():
+            self._connection().command(f"KILL QUERY WHERE query_id IN ({ids}) ASYNC")
 
     def arrow(
         self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None
@@ -224,7 +237,7 @@ def _insert(client: Client, context: InsertContext, rows: Sequence[Row]) -> None
 
 def _supported_settings(
     client: Client, sql: str, settings: Mapping[str, int | str] | Mapping[str, int] | None
-) -> dict[str, Any] | None:
+) -> dict[str, Any]:
     known = client.server_settings
     wanted: dict[str, Any] = dict(settings or {})
     if (size := len(sql.encode())) >= _LONGEST_STATEMENT:

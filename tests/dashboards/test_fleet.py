@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from ragtide.dashboards.build import build
+from ragtide.drift.problems.group_store import GroupRow
 from ragtide.drift.windows.window_metrics import WindowRow
 from ragtide.evaluators.registry import load
 from tests.dashboards.lint import queries
@@ -115,6 +116,22 @@ def test_health_over_time_is_that_of_the_worst_open_problem(shown: Shown) -> Non
     assert found["helpdesk prod"][:10] == [2, 2, 2, 1, 1, 4, 4, 4, 4, 4]
     assert found["helpdesk staging"] == [1, 3, 3, 3, 1, 1, 1, 1, 1, 1, 0]
     assert found["another prod"] == [3] * 11
+
+
+def test_a_symptom_of_a_resolved_problem_troubles_no_application(own: Shown) -> None:
+    """Numbers, table and timeline say the same."""
+    own.database.insert("windows", of_app("well", {"operations.error": [0.0]}))
+    told = {"app": "well", "severity": "critical"}
+    events = [("cause", "opened", 0), ("symptom", "opened", 0), ("cause", "resolved", 1)]
+    own.database.insert(
+        "problem_events",
+        [event(name, f"{name} {step}", step, 1, NOON + timedelta(minutes=at), **told) for name, step, at in events],
+    )
+    own.database.insert("problem_groups", [GroupRow("symptom", 1, "cause", 1, 1)])
+    assert number(own, "Applications in trouble") == 1  # helpdesk
+    assert by_name(own)["well", "prod"]["state"] == "healthy"
+    health = [row["health"] for row in own.rows(HEALTH, board="fleet") if row["application"] == "well prod"]
+    assert health == [4, 4] + [0] * 9  # its traffic was in the first minute
 
 
 def test_problems_by_owner(shown: Shown) -> None:

@@ -315,3 +315,25 @@ def test_promql_names_only_metrics_and_labels_that_are_served() -> None:
                 matched = set(re.findall(r'(\w+)="', expression))
                 assert by | matched <= labels, expression
                 assert set(re.findall(r"\{\{(\w+)\}\}", legend)) <= by | {"instance"}, legend
+
+
+def test_failures_are_counted_once_whatever_windows_they_are_read_from(clickhouse_server: EmbeddedClickHouse) -> None:
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    latency = "operations.latency_seconds"
+    with fresh_database(
+        clickhouse_server, **dict.fromkeys(("windows_minute_days", "windows_hour_days"), 100_000)
+    ) as db:
+        minutes = [window(latency, noon + timedelta(minutes=minute), [1.0]) for minute in (0, 1, 70)]
+        hour = window(latency, noon, [1.0, 1.0], size_s=3600, applicable=6, failed=4, failures={"crashed": 4})
+        mended = window(latency, noon + timedelta(minutes=71), [1.0])  # evaluated again, without a failure
+        again = mended._replace(applicable=1, failed=0, failures={}, version=2)
+        db.insert("windows", [*minutes, hour, mended, again])
+        asked = dict(queries(build(load(), database=db.name)["pipeline"]))
+        until = noon + timedelta(minutes=90)
+        by_evaluator, over_time = (
+            db.rows(expanded(asked[where], noon, until, 60, {}))
+            for where in ("table Failures by evaluator A", "timeseries Evaluator failures A")
+        )
+    # An hour of 2 minutes with 2 failures of 3, then a minute with 2 of 3 and one with none of 1.
+    assert [(row["evaluator"], row["failed"], row["of evaluations"]) for row in by_evaluator] == [("operations", 6, 10)]
+    assert [(row["time"].minute, row["failed"]) for row in over_time] == [(0, 2), (1, 2), (10, 2)]

@@ -2,7 +2,7 @@
 
 import { cssColor, faded, markColor } from './colors.js';
 import { el } from './dom.js';
-import { formatTick, formatTime, formatValue } from './units.js';
+import { formatTick, formatTime, tickTexts } from './units.js';
 import { hideTooltip, showTooltip } from './tooltip.js';
 
 const uPlot = window.uPlot;
@@ -198,8 +198,14 @@ function axisStyle() {
   };
 }
 
+// Steps between ticks of time, in milliseconds. uPlot's own go from one minute to five at once, which leaves one tick.
+const TIMES = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500], ...[1, 2, 5, 10, 15, 30].map((count) => count * 1000), ...[1, 2, 5, 10, 15, 30].map((count) => count * 60000),
+  ...[1, 2, 3, 6, 12].map((count) => count * 3600000), ...[1, 2, 3, 5, 7, 10, 15, 30, 60, 90, 180, 365, 730, 1825].map((days) => days * 86400000),
+];
+
 function timeAxis() {
-  return { ...axisStyle(), scale: 'x', size: 30, space: 70, gap: 6, values: (_u, splits, _axis, _space, step) => splits.map((at) => formatTick(at, step)) };
+  return { ...axisStyle(), scale: 'x', size: 30, space: 70, gap: 6, incrs: TIMES, values: (_u, splits, _axis, _space, step) => splits.map((at) => formatTick(at, step)) };
 }
 
 // Steps between ticks: three digits tell them apart. Durations in seconds: those of a clock and of a calendar.
@@ -216,7 +222,7 @@ export function valueAxis(scale, unit, extra = {}) {
   return {
     ...axisStyle(), scale, gap: 6, space: extra.side === 2 ? 60 : 28,
     incrs: STEPS[unit] || DECIMAL,
-    values: (_u, splits) => splits.map((at) => (at === null ? '' : formatValue(at, unit))),
+    values: (_u, splits) => tickTexts(splits, unit),
     size: (u, values, axis, cycle) => {
       if (extra.side === 2) return 30;
       if (cycle > 1) return u.axes[axis]._size;

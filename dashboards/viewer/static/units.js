@@ -83,6 +83,17 @@ export function formatTick(ms, stepMs) {
   return stepMs < 60000 ? `${time}:${two(date.getSeconds())}` : time;
 }
 
+const decimalsOf = (text) => /\.(\d+)/.exec(text)?.[1].length ?? 0;
+const wordsOf = (text) => text.replace(/[\d.,]+/, '#');
+
+/** Texts of an axis: as many decimals for each number where all are in one unit; a zero has none. */
+export function tickTexts(ticks, unit) {
+  const texts = ticks.map((tick) => formatValue(tick, unit));
+  const decimals = Math.max(0, ...texts.map(decimalsOf));
+  const units = new Set(texts.filter((_, at) => ticks[at]).map((text) => wordsOf(text.replace('-', ''))));
+  return decimals && units.size === 1 ? ticks.map((tick, at) => (tick ? formatValue(tick, unit, decimals) : texts[at])) : texts;
+}
+
 /** How long ago, or in how long. */
 export function fromNow(ms, now = Date.now()) {
   const seconds = Math.abs(now - ms) / 1000;

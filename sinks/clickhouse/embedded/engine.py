@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,11 @@ _NAME = rb"(?:`[^`]*+`|[^\s(`.]++)"  # possessive: a long statement is scanned o
 _INSERT = re.compile(
     rb"\s*+(?P<target>INSERT\s++INTO\s++(?:TABLE\s++)?" + _NAME + rb"(?:\." + _NAME + rb")?\s*+(?:\([^()]*+\))?)"
     rb"\s*+(?P<settings>SETTINGS\s[^\n;]*?\s)?\s*+FORMAT\s++(?P<format>\w++)[^\S\n]*+(?:;|\n|$)",
+    re.IGNORECASE,
+)
+# The engine gives statements ids of its own: the client's stands in their log comment.
+_KILL = re.compile(
+    rb"\s*+KILL\s++QUERY\s++WHERE\s++query_id\s++IN\s*+\((?P<ids>'[\w-]++'(?:\s*+,\s*+'[\w-]++')*+)\)\s*+ASYNC\s*+",
     re.IGNORECASE,
 )
 _OF_PYTHON = {"arrowtable", "dataframe", "debug"}  # names that chDB takes for objects in its own process
@@ -33,6 +38,12 @@ class Statement:
     settings: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
     read_only: bool = False
+    query_id: str = ""
+
+    @property
+    def kills(self) -> bool:
+        """Whether it stops other statements by their `query_id`, and so must not wait for them."""
+        return _KILL.fullmatch(self.text) is not None
 
 
 class Engine:
@@ -44,6 +55,8 @@ class Engine:
 
     def run(self, statement: Statement) -> bytes:
         """Run the statement; return its answer in its own FORMAT or else in `format`. Raises EngineError."""
+        if kill := _KILL.fullmatch(statement.text):
+            return self._kill(re.findall(r"[\w-]+", kill["ids"].decode()), read_only=statement.read_only)
         insert = _INSERT.match(statement.text)
         reads = not insert and _READS.match(statement.text) is not None
         if not insert and not reads:
@@ -74,6 +87,14 @@ class Engine:
         except OSError as error:
             refuse(error)
 
+    def _kill(self, query_ids: Sequence[str], *, read_only: bool) -> bytes:
+        """Stop statements of these ids; who may only read stops none that may write."""
+        comments = [_comment(each, read_only=only) for each in query_ids for only in {True, read_only}]
+        listed = ", ".join(f"'{each}'" for each in comments)
+        with self._storage.connection(reads=True) as connection:
+            answer = connection.query(f"KILL QUERY WHERE Settings['log_comment'] IN ({listed}) ASYNC", "TabSeparated")
+            return bytes(answer.bytes())
+
     def close(self) -> None:
         """Release the directory; statements must have ended."""
         self._storage.close()
@@ -83,12 +104,18 @@ def _prepare(connection: Any, statement: Statement) -> None:
     if statement.database:
         connection.query(f"USE `{_escape(statement.database)}`")
     settings = dict(statement.settings)
+    if statement.query_id:
+        settings["log_comment"] = _comment(statement.query_id, read_only=statement.read_only)
     if statement.read_only:  # last: it forbids further changes. 1 is stricter than 2 and may be asked for.
         settings["readonly"] = "1" if settings.pop("readonly", "") == "1" else "2"
     if not all(map(_SETTING.fullmatch, settings)):
         raise EngineError(f"Code: {UNKNOWN_SETTING}. DB::Exception: Unknown setting. (UNKNOWN_SETTING)")
     if settings:
         connection.query("SET " + ", ".join(f"{name} = '{_escape(value)}'" for name, value in settings.items()))
+
+
+def _comment(query_id: str, *, read_only: bool) -> str:
+    return f"{'reads' if read_only else 'writes'} {query_id}"
 
 
 def _normalize(connection: Any, text: str) -> str:

@@ -125,8 +125,9 @@ class Interface:
             statement = await _statement(request, access)
         except BadRecord as error:
             return _error(_REQUEST_IS_WRONG, error.detail, "BAD_ARGUMENTS")
+        threads = None if statement.kills else self._threads
         try:
-            answer = await asyncio.get_running_loop().run_in_executor(self._threads, self._engine.run, statement)
+            answer = await asyncio.get_running_loop().run_in_executor(threads, self._engine.run, statement)
         except EngineError as error:
             return web.Response(
                 status=_STATUS.get(error.code, 500),
@@ -158,6 +159,7 @@ async def _statement(request: web.Request, access: guard.Access) -> Statement:
         settings=settings,
         parameters={name.removeprefix("param_"): value for name, value in given.items() if name.startswith("param_")},
         read_only=access is guard.Access.READ or request.method != "POST",  # by a GET as ClickHouse has it
+        query_id=given.get("query_id", ""),
     )
 
 

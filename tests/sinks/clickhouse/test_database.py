@@ -189,6 +189,12 @@ def test_slow_is_transient(clickhouse_server: EmbeddedClickHouse) -> None:
     database.close()
 
 
+@pytest.mark.parametrize("query_id", ["", "a'b", "a b", "a\\"])
+def test_what_is_no_query_id_kills_nothing(database: Database, query_id: str) -> None:
+    with pytest.raises(ValueError, match="query id"):
+        database.kill([query_id])
+
+
 def test_too_many_partitions_are_refused_so_that_they_are_split(database: Database) -> None:
     database.command("CREATE TABLE days (name String) ENGINE = MergeTree ORDER BY name PARTITION BY name")
 

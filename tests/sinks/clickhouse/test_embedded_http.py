@@ -285,3 +285,48 @@ def test_statements_run_in_parallel(ask: Ask) -> None:
         thread.join(30)
     assert running == 3
     assert done == [b""] * 3
+
+
+def test_a_statement_is_killed_by_its_id_and_the_reader_kills_those_of_readers_only(
+    clickhouse_server: EmbeddedClickHouse, ask: Ask
+) -> None:
+    keys = {"writer": None, "reader": clickhouse_server.reader_settings.password.get_secret_value()}
+    codes: dict[str, str] = {}
+    endless = (
+        b"SELECT count() AS killable FROM system.numbers WHERE NOT sleepEachRow(0.01) SETTINGS max_block_size = 10"
+    )
+
+    def run(who: str) -> None:
+        codes[who] = ask(endless, key=keys[who], query_id=f"of-{who}").code
+
+    def kill(key: str | None, *ids: str) -> int:
+        listed = ", ".join(f"'{one}'" for one in ids)
+        answer = ask(f"KILL QUERY WHERE query_id IN ({listed}) ASYNC".encode(), key=key)
+        assert answer.status == 200
+        return len(answer.body.splitlines())
+
+    threads = [threading.Thread(target=run, args=(who,)) for who in keys]
+    for thread in threads:
+        thread.start()
+    count, deadline = b"SELECT count() FROM system.processes WHERE query LIKE '%AS killable%block_size = 10'", 60
+    until = time.monotonic() + deadline
+    while int(ask(count).body) < 2:
+        assert time.monotonic() < until
+    assert kill(keys["reader"], "of-writer", "of-nobody") == 0
+    assert kill(keys["reader"], "of-reader", "of-writer") == 1
+    threads[1].join(deadline)
+    assert codes == {"reader": "394"}
+    assert kill(keys["writer"], "of-writer") == 1
+    threads[0].join(deadline)
+    assert codes == {"reader": "394", "writer": "394"}
+
+
+def test_the_reader_kills_by_id_only(clickhouse_server: EmbeddedClickHouse, ask: Ask) -> None:
+    reader = clickhouse_server.reader_settings.password.get_secret_value()
+    for where in (
+        "1",
+        "query_id != ''",
+        "query_id IN ('a') OR 1",
+        "query_id IN (SELECT query_id FROM system.processes)",
+    ):
+        assert ask(f"KILL QUERY WHERE {where} ASYNC".encode(), key=reader).code == "164"

@@ -111,7 +111,10 @@ function cell(view, frame, field, row) {
   } else if (options.type === 'color-text' && color && color !== 'text' && color !== 'transparent') {
     td.append(el('span', { class: 'colored', style: { color: textColor(color) } }, inner));
   } else td.append(inner);
-  if (!wraps(field) && words.length > 24) td.title = words;
+  if (!wraps(field) && words.length > 24) {
+    td.title = words;
+    td.classList.add('long');
+  }
   return td;
 }
 

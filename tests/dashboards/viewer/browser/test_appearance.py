@@ -119,7 +119,9 @@ def test_colours_of_lines_and_bars_can_be_seen(generated: Served, opened: Open, 
 def test_a_narrow_page_has_one_column_and_scrolls_tables_inside_their_panel(
     generated: Served, viewer: Served, opened: Open
 ) -> None:
-    for served, path in ((generated, "/d/gallery"), (viewer, "/d/ragtide-application")):
+    long = "answer_semantic_sentence_similarity.mean_answer_similarity"
+    paths = ("/d/ragtide-application", f"/d/ragtide-metric?var-metric={long}")
+    for served, path in ((generated, "/d/gallery"), *((viewer, path) for path in paths)):
         page = opened(served, path, viewport={"width": 390, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         widths = page.locator(".panel:not(.panel-stat):visible").evaluate_all(
@@ -130,3 +132,15 @@ def test_a_narrow_page_has_one_column_and_scrolls_tables_inside_their_panel(
         expect(page.locator("#dashboards a").first).to_be_in_viewport(ratio=1)
         page.keyboard.press("Escape")
         expect(page.locator("#dashboards a").first).not_to_be_in_viewport()
+
+
+@pytest.mark.parametrize("minutes", [1, 6, 10, 60, 8 * 60, 3 * 1440, 40 * 1440])
+def test_every_graph_over_time_has_several_ticks(generated: Served, opened: Open, minutes: int) -> None:
+    now = 1_772_366_400_000
+    page = opened(generated, f"/d/gallery?from={now - minutes * 60_000}&to={now}&refresh=")
+    ticks = page.evaluate(
+        "[...document.querySelectorAll('.panel-timeseries')].filter(one => one.panel.state.plot?.u)"
+        ".map(one => one.panel.state.plot.u.axes[0]._values.length)"
+    )
+    assert ticks
+    assert min(ticks) >= 3

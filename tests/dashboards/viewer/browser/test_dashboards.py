@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from ragtide.dashboards.build import build
 from ragtide.evaluators.registry import load
@@ -18,6 +18,7 @@ from tests.dashboards.sample_rows import APP, NOON, event, ordinary, window
 from tests.dashboards.shown_application import END, Shown
 from tests.dashboards.test_trace import rows as rows_of_traces
 from tests.dashboards.viewer.browser.conftest import Open, settle
+from tests.dashboards.viewer.browser.screenshots import SIZES, photograph, scroll_through
 from tests.dashboards.viewer.serving import Served, serving
 from tests.infra.fresh_database import fresh_database
 
@@ -26,12 +27,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.clickhouse]
 DASHBOARDS = build(load())
 RANGE = f"from={int(NOON.timestamp() * 1000)}&to={int(END.timestamp() * 1000)}"
 SCREENSHOTS = os.environ.get("RAGTIDE_TEST_SCREENSHOTS", "")
-# Observers of what is in view are called after the next frame.
-SCROLL = """top => new Promise(done => {
-    window.scrollTo(0, top);
-    requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)));
-})"""
-SIZES = {"dark": (1280, 900), "light": (1280, 900), "narrow": (390, 844)}
 
 
 def path(name: str, **variables: str) -> str:
@@ -41,16 +36,6 @@ def path(name: str, **variables: str) -> str:
 
 def query(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
-
-
-def scroll_through(page: Page) -> None:
-    """Bring every panel into view once, so that it asks for its data."""
-    top = 0
-    while top < page.evaluate("document.documentElement.scrollHeight"):  # panels grow as their rows come
-        page.evaluate(SCROLL, top)
-        settle(page)
-        top += 700
-    page.evaluate(SCROLL, 0)
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
@@ -70,12 +55,8 @@ def test_every_dashboard_opens_without_an_error(viewer: Served, opened: Open, na
 @pytest.mark.skipif(not SCREENSHOTS, reason="RAGTIDE_TEST_SCREENSHOTS names no folder")
 @pytest.mark.parametrize("name", DASHBOARDS)
 @pytest.mark.parametrize("kind", SIZES)
-def test_screenshots(viewer: Served, opened: Open, name: str, kind: str) -> None:
-    width, height = SIZES[kind]
-    theme = "dark" if kind == "dark" else "light"
-    page = opened(viewer, path(name), viewport={"width": width, "height": height}, color_scheme=theme)
-    scroll_through(page)
-    page.screenshot(path=Path(SCREENSHOTS) / f"{name}-{kind}.png", full_page=True)
+def test_screenshots(viewer: Served, browser: Browser, name: str, kind: str) -> None:
+    photograph(browser, f"{viewer.url}{path(name)}", kind, Path(SCREENSHOTS) / f"{name}-{kind}.png")
 
 
 def test_links_between_dashboards_keep_time_and_variables_and_lead_back(viewer: Served, opened: Open) -> None:

@@ -4,10 +4,12 @@ import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
+from ragtide.sinks.clickhouse.database import Database
 from tests.dashboards.viewer.browser.conftest import Open, settle
-from tests.dashboards.viewer.serving import Served
+from tests.dashboards.viewer.serving import Served, serving
+from tests.dashboards.viewer.test_closed_pages import DOCUMENT, LIMITS, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.clickhouse]
 
@@ -252,3 +254,17 @@ def test_a_theme_is_remembered(generated: Served, opened: Open) -> None:
     page.reload()
     settle(page)
     assert page.evaluate(theme) == "light"
+
+
+def test_a_page_that_is_closed_or_refreshed_leaves_no_query_behind(browser: Browser, database: Database) -> None:
+    with serving(database, documents={"endless": DOCUMENT}, **LIMITS) as served:
+        page = browser.new_page()
+        page.goto(f"{served.url}/d/endless")
+        wait_for(database, 1)
+        shown = page.locator(".time-button")
+        before = shown.inner_text()
+        page.keyboard.press("z")  # another time range: the query of the former one ends
+        expect(shown).not_to_have_text(before)
+        wait_for(database, 1)
+        page.close()
+        wait_for(database, 0)

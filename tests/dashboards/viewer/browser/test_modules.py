@@ -53,6 +53,21 @@ def test_numbers_as_text(page: Page, value: Any, unit: str, decimals: int | None
     assert call(page, "units", "m.formatValue(a, b, c ?? undefined)", value, unit, decimals) == text
 
 
+@pytest.mark.parametrize(
+    ("ticks", "unit", "texts"),
+    [
+        ([0.68, 0.7, 0.72], "none", ["0.68", "0.70", "0.72"]),
+        ([0, 0.5, 1], "none", ["0", "0.5", "1.0"]),
+        ([0.5, 0.75, 1], "currencyUSD", ["$0.50", "$0.75", "$1.00"]),
+        ([-0.5, 0, 0.25, None], "percentunit", ["-50%", "0%", "25%", ""]),
+        ([0, 30, 60, 90], "s", ["0 s", "30 s", "1 min", "1.5 min"]),
+        ([1000, 1500, 2000], "short", ["1.0 K", "1.5 K", "2.0 K"]),
+    ],
+)
+def test_ticks_of_an_axis_have_as_many_decimals(page: Page, ticks: list[float], unit: str, texts: list[str]) -> None:
+    assert call(page, "units", "m.tickTexts(a, b)", ticks, unit) == texts
+
+
 def test_times_as_text(page: Page) -> None:
     noon = 1_772_366_400_000  # 2026-03-01 12:00 UTC
     assert call(page, "units", "m.formatTime(a)", noon) == "2026-03-01 13:00:00"
