@@ -1,6 +1,9 @@
 """`ragtide evaluate FILE` prints the summary, writes scores, and exits 1 where records were rejected."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +60,16 @@ def test_as_json_and_with_scores_in_a_file(tmp_path: Path) -> None:
     assert [(one["record"], one["trace_id"], one["evaluator"], one["metrics"]) for one in rows] == [
         (one.record, one.trace_id, one.evaluator, one.metrics) for one in wanted.scores()
     ]
+
+
+@pytest.mark.parametrize("shell", ["cat {} | {} evaluate /dev/stdin {}", "cat {} | {} evaluate - {}"])
+def test_a_pipe_is_evaluated(shell: str, tmp_path: Path) -> None:
+    file = written(tmp_path, *traces(2), "oops")
+    command = shell.format(file, f"{sys.executable} -m ragtide.stream", "--evaluators exact_match")
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("RAGTIDE_")}
+    done = subprocess.run(command, shell=True, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "3 records: 2 evaluated, 1 rejected" in done.stdout.splitlines()
 
 
 def test_text_of_records_cannot_control_the_terminal(tmp_path: Path) -> None:
