@@ -171,6 +171,10 @@ def test_arguments_of_a_result_that_cannot_be_are_errors() -> None:
         result.summary(95)
     with pytest.raises(ConfigError, match=r"there is no form 'wde' \(valid: wide, long\)"):
         result.to_pandas("wde")  # type: ignore[arg-type]  # what the check is for
+    with pytest.raises(ConfigError, match=r"scores: 'rogue' did not run; did you mean rouge\?"):
+        result.scores("rogue")
+    with pytest.raises(ConfigError, match="compare: found a value of type int; give the result of `evaluate`"):
+        result.compare(5)  # type: ignore[arg-type]  # what the check is for
 
 
 def test_an_evaluator_without_its_packages_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
@@ -146,6 +146,19 @@ def test_an_arrow_table_has_nulls() -> None:
     assert result.to_arrow().column("exact_match.exact_match").to_pylist() == [1.0, None]
     assert result.to_arrow("long").column("value").to_pylist() == [1.0, None]
     assert evaluate([], ["sari"]).to_arrow("long").num_rows == 0
+
+
+@pytest.mark.parametrize("form", ["wide", "long"])
+def test_columns_have_the_same_types_with_and_without_rows(form: Literal["wide", "long"]) -> None:
+    pyarrow, _ = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
+    none, one = evaluate([], ["exact_match"], progress=False), evaluate([trace(0)], ["exact_match"], progress=False)
+    schema = none.to_arrow(form).schema
+    assert schema == one.to_arrow(form).schema
+    assert pyarrow.null() not in schema.types
+    assert pyarrow.concat_tables([none.to_arrow(form), one.to_arrow(form)]).num_rows == 1
+    frame = one.to_pandas(form)
+    assert none.to_pandas(form).dtypes.to_dict() == frame.dtypes.to_dict()
+    assert (str(frame["time"].dtype.tz), str(frame["record"].dtype)) == ("UTC", "int64")
 
 
 def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
