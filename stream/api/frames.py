@@ -25,9 +25,7 @@ def to_arrow(columns: Mapping[str, Any], types: Mapping[str, type] | None = None
     known = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string()}
     known[datetime] = pyarrow.timestamp("us", "UTC")
     kinds = types or {}
-    held = {
-        name: pyarrow.array(cells, known.get(kinds.get(name)), from_pandas=True) for name, cells in columns.items()
-    }
+    held = {name: pyarrow.array(cells, known.get(kinds.get(name)), from_pandas=True) for name, cells in columns.items()}
     return pyarrow.table(held)
 
 

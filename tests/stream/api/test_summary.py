@@ -21,7 +21,8 @@ class Answer:
 
 METRICS = [
     Metric("value", low=0, high=100, better="higher", threshold=2.0, primary=True),
-    Metric("flag", threshold=1.0),
+    Metric("flag", threshold=1.0, binary=True),
+    Metric("above"),
     Metric("half", optional=True),
 ]
 
@@ -34,7 +35,14 @@ def said(rows: Sequence[Answer], shared: Shared, params: BaseModel) -> Iterable[
             yield NotApplicable("empty")
             continue
         value = float(row.answer)
-        yield Scored({"value": value, "flag": float(value > 2), **({"half": 0.5} if value > 3 else {})})
+        yield Scored(
+            {
+                "value": value,
+                "flag": float(value > 2),
+                "above": max(0.0, min(1.0, value - 2)),
+                **({"half": 0.5} if value > 3 else {}),
+            }
+        )
 
 
 def said_of(*answers: str) -> Result:
@@ -64,6 +72,16 @@ def test_a_share_has_the_interval_of_wilson_and_no_quantiles() -> None:
     assert set(found.quantiles) == {None}
     certain = by_name(said_of("3", "3"))["said.flag"]
     assert certain.high == 1.0
+
+
+def test_the_declaration_of_a_metric_and_not_its_values_makes_it_a_share() -> None:
+    found = by_name(said_of("1", "3", "3"))["said.above"]  # 0, 1, 1
+    assert (found.figure, found.value) == ("mean", pytest.approx(2 / 3))
+    # sd = sqrt(1/3), standard error 1/3, t(2) at 97.5 % = 4.303: beyond the range on both sides
+    assert [found.low, found.high] == [0.0, 1.0]
+    assert found.quantiles == pytest.approx((0.1, 0.5, 1.0, 1.0, 1.0))
+    assert by_name(said_of("1", "2.5", "3"))["said.above"].figure == "mean"
+    assert by_name(said_of(""))["said.flag"].figure == "share"
 
 
 def test_an_optional_metric_counts_what_was_not_recorded() -> None:
@@ -113,7 +131,8 @@ def test_tables_for_people_escape_what_records_say() -> None:
     assert "<td" in html
     assert "3 records: 2 evaluated, 1 rejected" in text.splitlines()[0]
     (line,) = [line for line in text.splitlines() if line.startswith("exact_match.exact_match")]
-    assert line.split()[:3] == ["exact_match.exact_match", "share", "0.5"]
+    assert line.split()[0] == "exact_match.exact_match"
+    assert line.split()[2] == "0.5"
     assert "no score: sari: 2 other_task" in text
     assert "operations.cost_usd" in html
 
