@@ -14,8 +14,8 @@ def to_pandas(columns: Mapping[str, Any], types: Mapping[str, type] | None = Non
     """Make a DataFrame; a missing value is NaN or None. `types` are of some columns, whether they have rows or not."""
     pandas = optional("pandas")
     dtypes = {kind: pandas.Series([example]).dtype for kind, example in _EXAMPLES.items()}
-    kinds = types or {}
-    held = {name: pandas.Series(cells, dtype=dtypes.get(kinds.get(name))) for name, cells in columns.items()}
+    wanted = {name: dtypes[kind] for name, kind in (types or {}).items()}
+    held = {name: pandas.Series(cells, dtype=wanted.get(name)) for name, cells in columns.items()}
     return pandas.DataFrame(held)
 
 
@@ -24,8 +24,8 @@ def to_arrow(columns: Mapping[str, Any], types: Mapping[str, type] | None = None
     pyarrow = optional("pyarrow")
     known = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string()}
     known[datetime] = pyarrow.timestamp("us", "UTC")
-    kinds = types or {}
-    held = {name: pyarrow.array(cells, known.get(kinds.get(name)), from_pandas=True) for name, cells in columns.items()}
+    wanted = {name: known[kind] for name, kind in (types or {}).items()}
+    held = {name: pyarrow.array(cells, wanted.get(name), from_pandas=True) for name, cells in columns.items()}
     return pyarrow.table(held)
 
 

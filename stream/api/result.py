@@ -39,7 +39,10 @@ class Rejected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What one evaluator says of one trace. `metrics` is empty unless `status` is `scored`; `reason` says why."""
+    """What one evaluator says of one trace. `metrics` is empty unless `status` is `scored`; `reason` says why.
+
+    `findings` are kinds, as in table `scores`; `finding_texts` describes each, in the same order.
+    """
 
     record: int
     trace_id: str
@@ -53,6 +56,7 @@ class Score:
     findings: tuple[str, ...] = ()
     fingerprint: str = ""
     weight: float = 1.0
+    finding_texts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ class Result:
     `traces` are in the order of the records. `rejected` has the faults of records that are no traces, `replaced` counts
     traces whose id a later record has too. `unavailable` names evaluators that are on by default and cannot run, with
     what to install. `notes` says how records were read: values of another form, and fields that nothing measures.
-    `judge_usage` has a line for each endpoint of judges: calls, failures, tokens and cost.
+    `judge_usage` has a line for each endpoint of judges: calls, failures, tokens and cost. A result can be pickled if
+    its evaluators are in modules that can be imported.
     """
 
     traces: tuple[EvaluatedTrace, ...]
@@ -172,6 +177,7 @@ class Result:
 
     def _score(self, columns: ScoreColumns, at: int) -> Score:
         trace = self.traces[columns.trace[at]]
+        findings = columns.findings.get(at, ())
         return Score(
             trace.record,
             trace.trace_id,
@@ -182,9 +188,10 @@ class Result:
             columns.categories.get(at, {}),
             columns.parts.get(at, {}),
             _EVIDENCE.decode(columns.evidence.get(at, "[]")),
-            tuple(columns.findings.get(at, ())),
+            tuple(finding.kind for finding in findings),
             columns.fingerprint,
             columns.weight[at],
+            tuple(finding.text for finding in findings),
         )
 
     def _table(self, form: Form) -> dict[str, Any]:

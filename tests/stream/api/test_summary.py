@@ -76,7 +76,8 @@ def test_a_share_has_the_interval_of_wilson_and_no_quantiles() -> None:
 
 def test_the_declaration_of_a_metric_and_not_its_values_makes_it_a_share() -> None:
     found = by_name(said_of("1", "3", "3"))["said.above"]  # 0, 1, 1
-    assert (found.figure, found.value) == ("mean", pytest.approx(2 / 3))
+    assert found.figure == "mean"
+    assert found.value == pytest.approx(2 / 3)
     # sd = sqrt(1/3), standard error 1/3, t(2) at 97.5 % = 4.303: beyond the range on both sides
     assert [found.low, found.high] == [0.0, 1.0]
     assert found.quantiles == pytest.approx((0.1, 0.5, 1.0, 1.0, 1.0))
