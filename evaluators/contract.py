@@ -13,6 +13,7 @@ from ragtide.evaluators.trace import LONGEST_NAME, MOST_NAMES, Trace
 _LABEL_LENGTH = 100
 _MOST_FINDINGS = 1_000
 _FLOAT = frozenset({float})
+_BINARY = (0, 1)
 _FIELDS = frozenset(Trace.__struct_fields__)
 
 
@@ -53,6 +54,8 @@ def _metrics(evaluator: Evaluator, metrics: Mapping[str, float]) -> str | None:
             return f"metric {metric.key} is a {type(value).__name__}, not a number"
         if not metric.low <= value <= metric.high or not math.isfinite(value):  # NaN fails every comparison
             return f"metric {metric.key} is {float(value)!r}, outside [{metric.low}, {metric.high}]"
+        if metric.binary and value not in _BINARY:
+            return f"metric {metric.key} is {float(value)!r}, and is declared binary: 0 or 1"
     if given != len(metrics):
         return f"{len(metrics) - given} metrics are not declared (valid: {', '.join(m.key for m in evaluator.metrics)})"
     return None

@@ -68,6 +68,8 @@ def spec_faults(evaluator: Evaluator) -> list[str]:
             faults += _literal_fault(f"rule of metric {metric.key!r}", metric.rule, RuleKind)
         if math.isnan(metric.low) or math.isnan(metric.high) or metric.low >= metric.high:
             faults.append(f"metric {metric.key!r} has the range [{metric.low}, {metric.high}]")
+        elif metric.binary and (metric.low, metric.high) != (0, 1):
+            faults.append(f"metric {metric.key!r} is binary with the range [{metric.low}, {metric.high}], not [0, 1]")
         elif metric.threshold is not None and not metric.low <= metric.threshold <= metric.high:
             faults.append(f"metric {metric.key!r} has its threshold {metric.threshold} outside its range")
     faults += [

@@ -69,6 +69,7 @@ class Metric:
     optional: bool = False  # may be absent from a Scored, such as a cost that was not recorded
     unit: str | None = None  # "s", "usd", "words", ...
     per: tuple[str, ...] = ()  # labels of a window metric, such as ("class",): one series for each combination
+    binary: bool = False  # every score is 0 or 1, so that their mean is a share
     description: str = ""
 
     @property

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from ragtide.drift.topics import TopicModel
 from ragtide.evaluators.errors import BadRecord
+from ragtide.evaluators.outcome import Finding
 from ragtide.evaluators.plan import PreparedEvaluator
 from ragtide.evaluators.resources import Batch, Resources
 from ragtide.evaluators.run import run_all
@@ -35,6 +36,7 @@ from ragtide.stream.ingest.masking import masking_of
 from ragtide.stream.ingest.question_hash import question_hash_of
 from ragtide.stream.ingest.records import DeadLetter, Record, broker_time, check_readable
 from ragtide.stream.ingest.rows import (
+    ScoreKey,
     TraceContext,
     dead_letter_row,
     sampled_out_rows,
@@ -71,6 +73,7 @@ class SliceResult:
     skipped: Counter[str] = field(default_factory=Counter)  # by reason: left to `fast`, expired, or out of the period
     adjustments: Adjustments = field(default_factory=Adjustments)  # of what was decoded
     evidence_cut: Counter[str] = field(default_factory=Counter)  # by evaluator
+    findings: dict[ScoreKey, tuple[Finding, ...]] = field(default_factory=dict)  # of the rows that have some
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)  # by evaluator and status
     without_vector: Counter[str] = field(default_factory=Counter)  # questions, by reason
     newest: datetime | None = None
@@ -241,7 +244,7 @@ class Pipeline:
         for prepared, rate, column in zip(self.plan, self._rates, outcomes, strict=True):
             weight = 1 / rate if rate else 0.0
             left_out = [batch[at] for at in left[rate]]
-            scored = score_rows(batch, prepared, column, weight, result.evidence_cut)
+            scored = score_rows(batch, prepared, column, weight, result.evidence_cut, result.findings)
             scored += sampled_out_rows(left_out, prepared, weight)
             result.block.scores += scored
             for status, number in Counter(map(_STATUS, scored)).items():

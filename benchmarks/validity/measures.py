@@ -62,11 +62,38 @@ def interval(figure: Callable[[npt.NDArray[np.intp]], float], sources: Sequence[
     return Interval(figure(np.arange(len(sources))), float(low), float(high))
 
 
+def best_f1_interval(risk: Floats, bad: Flags, sources: Sequence[str]) -> Interval:
+    """Return the best F1 with its interval; each draw with bad answers has its own best threshold."""
+    return interval(lambda rows: best_f1(risk[rows], bad[rows])[0] if bad[rows].any() else float("nan"), sources)
+
+
+def length_quartiles(length: Floats) -> npt.NDArray[np.intp]:
+    """Return the quartile of each length, from 0 for the shortest."""
+    return np.searchsorted(np.quantile(length, (0.25, 0.5, 0.75)), length)
+
+
+class Bin(NamedTuple):
+    """Answers of similar risk: how many, what was predicted on average, and the share that was bad."""
+
+    answers: int
+    predicted: float
+    real: float
+
+    def __str__(self) -> str:
+        return f"{self.predicted:.2f} / {self.real:.2f}"
+
+
+def calibration(risk: Floats, bad: Flags, bins: int = 5) -> list[Bin]:
+    """Cut the answers into bins of equal size by their risk, the lowest first."""
+    parts = np.array_split(np.argsort(risk, kind="stable"), bins)
+    return [Bin(len(rows), float(risk[rows].mean()), float(bad[rows].mean())) for rows in parts if len(rows)]
+
+
 def auroc_interval(risk: Floats, bad: Flags, sources: Sequence[str]) -> Interval:
     """Return the AUROC with its interval."""
     return interval(lambda rows: auroc(risk[rows], bad[rows]), sources)
 
 
 def f1_interval(flagged: Flags, bad: Flags, sources: Sequence[str]) -> Interval:
-    """Return the F1 with its interval."""
-    return interval(lambda rows: f1(flagged[rows], bad[rows]), sources)
+    """Return the F1 with its interval; draws without bad answers do not count."""
+    return interval(lambda rows: f1(flagged[rows], bad[rows]) if bad[rows].any() else float("nan"), sources)

@@ -3,9 +3,9 @@
 from ragtide.evaluators.spec import Metric
 
 PASS_METRICS = (
-    Metric("passes", better="higher", threshold=0.5, primary=True, description="1 if the condition holds"),
-    Metric("failures", better="lower", threshold=0.5, description="1 - passes"),
-    Metric("generation_failures", better="lower", threshold=0.5, description="1 if the answer fails"),
+    Metric("passes", better="higher", threshold=0.5, primary=True, binary=True, description="1 if the condition holds"),
+    Metric("failures", better="lower", threshold=0.5, binary=True, description="1 - passes"),
+    Metric("generation_failures", better="lower", threshold=0.5, binary=True, description="1 if the answer fails"),
 )
 PASS_METRICS_WITH_CONTEXTS = (
     *PASS_METRICS,
@@ -14,6 +14,7 @@ PASS_METRICS_WITH_CONTEXTS = (
         better="lower",
         threshold=0.5,
         optional=True,
+        binary=True,
         description="1 if a context fails; absent if no contexts were recorded",
     ),
 )

@@ -1,16 +1,20 @@
 """Collect the score rows of the pipeline as columns: a third of the memory that rows take."""
 
 import math
+import pickle
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
+from ragtide.evaluators.outcome import Finding
 from ragtide.evaluators.plan import PreparedEvaluator
-from ragtide.evaluators.spec import Evaluator
+from ragtide.evaluators.spec import Evaluator, Metric
 from ragtide.sinks.rows import Block, ScoreRow
 from ragtide.sinks.version import without_evaluator
+from ragtide.stream.ingest.rows import ScoreKey
 
 ABSENT = math.nan  # in a column of values; scores are finite
 _NO_LABELS: Mapping[str, str] = {}
@@ -31,11 +35,43 @@ class EvaluatedTrace(NamedTuple):
     segments: Mapping[str, str]
 
 
+class _EvaluatorName(NamedTuple):
+    """Where an evaluator is, with what a result may have changed: the thresholds of its metrics."""
+
+    id: str
+    module: str
+    function: str
+    version: int
+    metrics: tuple[Metric, ...]
+
+    @classmethod
+    def of(cls, evaluator: Evaluator) -> "_EvaluatorName":
+        function: Any = evaluator.score
+        name = cls(evaluator.id, function.__module__, function.__qualname__, evaluator.version, evaluator.metrics)
+        try:
+            name.load()
+        except pickle.UnpicklingError:
+            advice = "define it at the top level of a module, under the name of its function"
+            raise pickle.PicklingError(f"the evaluator {name.id!r} cannot be pickled; {advice}") from None
+        return name
+
+    def load(self) -> Evaluator:
+        try:
+            found = getattr(import_module(self.module), self.function, None)
+        except ImportError:
+            found = None
+        if not isinstance(found, Evaluator) or found.id != self.id:
+            where = f"{self.function} of the module {self.module}"
+            raise pickle.UnpicklingError(f"the evaluator {self.id!r} is not {where} here; install its package")
+        return replace(found, version=self.version, metrics=self.metrics)
+
+
 @dataclass(slots=True)
 class ScoreColumns:
     """The rows of one evaluator, one per trace that its tasks select. `trace` has places in the list of traces, rising.
 
-    What most rows lack (`categories` and the like) is by row.
+    What most rows lack (`categories` and the like) is by row. Pickled, the evaluator is the name of its module and of
+    its function there, as functions are; its metrics stay those of the result.
     """
 
     evaluator: Evaluator
@@ -48,14 +84,24 @@ class ScoreColumns:
     categories: dict[int, Mapping[str, str]] = field(default_factory=dict)
     parts: dict[int, Mapping[str, float]] = field(default_factory=dict)
     evidence: dict[int, str] = field(default_factory=dict)  # JSON
-    findings: dict[int, Sequence[str]] = field(default_factory=dict)
+    findings: dict[int, tuple[Finding, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.status)
 
-    def append(self, place: int, row: ScoreRow) -> None:
-        """Add the row of the trace at this place."""
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields to pickle. Raises `PicklingError` for an evaluator that no module has."""
+        state = {one.name: getattr(self, one.name) for one in fields(self)}
+        return state | {"evaluator": _EvaluatorName.of(self.evaluator)}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Set the fields. Raises `UnpicklingError` for an evaluator that is not installed here."""
+        for name, value in {**state, "evaluator": state["evaluator"].load()}.items():
+            setattr(self, name, value)
+
+    def append(self, place: int, row: ScoreRow, findings: tuple[Finding, ...]) -> None:
+        """Add the row of the trace at this place, with its findings."""
         at = len(self.status)
         self.trace.append(place)
         self.status.append(row.status)
@@ -76,8 +122,8 @@ class ScoreColumns:
             self.parts[at] = row.parts
         if row.evidence != "[]":
             self.evidence[at] = row.evidence
-        if row.findings:
-            self.findings[at] = row.findings
+        if findings:
+            self.findings[at] = findings
 
     def metrics_of(self, at: int) -> dict[str, float]:
         """The scores of a row by metric."""
@@ -120,8 +166,8 @@ class Collector:
         self._place_of: dict[str, int] = {}  # by trace id
         self._decoded = 0
 
-    def add(self, block: Block, decoded: int) -> None:
-        """Add the rows of one slice, which had `decoded` traces."""
+    def add(self, block: Block, decoded: int, findings: Mapping[ScoreKey, tuple[Finding, ...]]) -> None:
+        """Add the rows of one slice, which had `decoded` traces, with the findings of some rows."""
         self._decoded += decoded
         places: dict[tuple[str, int], int] = {}
         for row in block.traces:
@@ -134,7 +180,8 @@ class Collector:
                 self._place_of[row.trace_id] = place
         columns = self._columns
         for score in block.scores:
-            columns[score.evaluator].append(places[score.trace_id, without_evaluator(score.version)], score)
+            found = findings[score.evaluator, score.trace_id, score.version] if score.findings else ()
+            columns[score.evaluator].append(places[score.trace_id, without_evaluator(score.version)], score, found)
 
     def finish(self) -> Collected:
         """Leave out replaced records."""

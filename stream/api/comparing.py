@@ -47,6 +47,11 @@ class ResultComparison:
         """Names of the metrics that are worse in B."""
         return self.comparison.worse
 
+    @property
+    def better(self) -> tuple[str, ...]:
+        """Names of the metrics that are better in B."""
+        return tuple(change.metric for change in self.metrics if change.verdict == "better")
+
     def to_pandas(self) -> Any:
         """Return a DataFrame with a row per metric; raises `ConfigError` if pandas is not installed."""
         return frames.to_pandas({name: [getattr(one, name) for one in self.metrics] for name in _COLUMNS})

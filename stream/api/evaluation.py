@@ -83,7 +83,7 @@ def evaluate_source(
         for items in _slices(source, settings):
             found = [item.record for item in items]
             result = made.pipeline.process([one for one in found if isinstance(one, StoredRecord)])
-            collector.add(result.block, result.decoded)
+            collector.add(result.block, result.decoded, result.findings)
             refused = (one for one in found if isinstance(one, RefusedItem))
             faults = [Rejected(one.number, one.fault.key, one.fault.reason, one.fault.detail) for one in refused]
             faults += [fault for letter in result.dead for fault in _faults(letter, limits)]
@@ -97,7 +97,7 @@ def evaluate_source(
         collected.columns,
         tuple(rejected),
         collected.replaced,
-        made.plan.unavailable,
+        dict(made.plan.unavailable),
         tuple(_notes(adjustments)),
         tuple(made.judge_usage()),
     )

@@ -1,21 +1,32 @@
 """Columns as a pandas DataFrame or an Arrow table. Both libraries are optional, and loaded when they are asked for."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
 from ragtide.evaluators.errors import ConfigError
 
-
-def to_pandas(columns: Mapping[str, Any]) -> Any:
-    """Make a DataFrame; a missing value is NaN or None."""
-    return optional("pandas").DataFrame(columns)
+_EXAMPLES = {int: 0, float: 0.0, str: "", datetime: datetime(2026, 1, 1, tzinfo=UTC)}
 
 
-def to_arrow(columns: Mapping[str, Any]) -> Any:
-    """Make an Arrow table; a missing value is null."""
+def to_pandas(columns: Mapping[str, Any], types: Mapping[str, type] | None = None) -> Any:
+    """Make a DataFrame; a missing value is NaN or None. `types` are of some columns, whether they have rows or not."""
+    pandas = optional("pandas")
+    dtypes = {kind: pandas.Series([example]).dtype for kind, example in _EXAMPLES.items()}
+    wanted = {name: dtypes[kind] for name, kind in (types or {}).items()}
+    held = {name: pandas.Series(cells, dtype=wanted.get(name)) for name, cells in columns.items()}
+    return pandas.DataFrame(held)
+
+
+def to_arrow(columns: Mapping[str, Any], types: Mapping[str, type] | None = None) -> Any:
+    """Make an Arrow table; a missing value is null. `types` are as in `to_pandas`."""
     pyarrow = optional("pyarrow")
-    return pyarrow.table({name: pyarrow.array(cells, from_pandas=True) for name, cells in columns.items()})
+    known = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string()}
+    known[datetime] = pyarrow.timestamp("us", "UTC")
+    wanted = {name: known[kind] for name, kind in (types or {}).items()}
+    held = {name: pyarrow.array(cells, wanted.get(name), from_pandas=True) for name, cells in columns.items()}
+    return pyarrow.table(held)
 
 
 def optional(package: str) -> Any:

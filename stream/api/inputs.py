@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from decimal import Decimal
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from stat import S_ISCHR, S_ISFIFO, S_ISSOCK
+from typing import IO, Any, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from ragtide.evaluators.errors import BadRecord, ConfigError
 from ragtide.evaluators.trace import Trace
-from ragtide.stream.ingest.json_lines import read_lines
+from ragtide.stream.ingest.json_lines import check_file, read_file
 from ragtide.stream.ingest.records import StoredRecord
 
 _FORMS = "dicts, Trace objects, JSON texts, a path of a JSON lines file, a pandas DataFrame or an Arrow table"
@@ -39,7 +40,7 @@ class Item(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Records in order. `total` is in bytes for a file, else in records; None: unknown."""
+    """Records in order. `total` is in bytes for a file, else in records; None: unknown, as of a pipe."""
 
     name: str
     items: Iterator[Item]
@@ -101,22 +102,44 @@ def _recorded(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _file(path: Path, max_bytes: int) -> Source:
+    """Open a file, or a pipe: that has neither a size nor a place, and can be read only once."""
     try:
-        size = path.stat().st_size
-        path.open("rb").close()  # it is opened when it is read
+        found = path.stat()
+        is_file = not (S_ISFIFO(found.st_mode) or S_ISCHR(found.st_mode) or S_ISSOCK(found.st_mode))
+        file = path.open("rb")  # a pipe now, since its writer ends when a reader closes it
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
         if str(path).lstrip().startswith(("{", "[")):  # a record, whose texts no error may hold
             raise ConfigError("records: one text is a path; give JSON texts in a list") from None
         raise ConfigError(f"{path}: cannot be read: {reason}; give the path of a JSON lines file") from None
-    topic = f"file:{path.name}"
+    if not is_file:
+        piped = open_stream(file, str(path), max_bytes)
+        return piped._replace(items=_closing(file, piped.items))
+    with file:
+        check_file(file, str(path))
 
     def items() -> Iterator[Item]:
         with path.open("rb") as file:
-            for number, value in read_lines(file, max_bytes):
-                yield Item(StoredRecord(topic, 0, number, 0, None, value), file.tell())
+            for record in _records(file, str(path), path.name, max_bytes):
+                yield Item(record, file.tell())
 
-    return Source(path.name, items(), size)
+    return Source(path.name, items(), found.st_size)
+
+
+def _closing(file: IO[bytes], items: Iterator[Item]) -> Iterator[Item]:
+    with file:
+        yield from items
+
+
+def open_stream(file: IO[bytes], name: str, max_bytes: int) -> Source:
+    """Read JSON lines from a pipe, such as standard input. `name` is for messages."""
+    records = _records(file, name, name, max_bytes)
+    return Source(name, (Item(record, done) for done, record in enumerate(records, 1)), None)
+
+
+def _records(file: IO[bytes], name: str, topic: str, max_bytes: int) -> Iterator[StoredRecord]:
+    for number, value in read_file(file, name, max_bytes):
+        yield StoredRecord(f"file:{topic}", 0, number, 0, None, value)
 
 
 def _items(records: Iterable[object]) -> Iterator[Item]:

@@ -97,7 +97,8 @@ def _notebook_bar(what: str, total: int | None) -> _NotebookBar | None:
     """A notebook's kernel has loaded IPython; nothing else here needs it."""
     core, display = sys.modules.get("IPython"), sys.modules.get("IPython.display")
     shell = core.get_ipython() if core is not None and display is not None else None
-    return _NotebookBar(what, total, display) if type(shell).__name__ == "ZMQInteractiveShell" else None
+    is_notebook = any(kind.__name__ == "ZMQInteractiveShell" for kind in type(shell).__mro__)  # Colab has its own
+    return _NotebookBar(what, total, display) if is_notebook else None
 
 
 def _terminal_bar(what: str, total: int | None, *, wanted: bool) -> _TerminalBar | None:

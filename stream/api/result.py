@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -18,6 +19,7 @@ from ragtide.stream.api.comparing import ResultComparison, compare_results
 from ragtide.stream.api.result_text import describe, summary_table, without_scores
 from ragtide.stream.api.summary import MetricSummary, summarise
 from ragtide.stream.api.text_table import lines_to_html
+from ragtide.stream.known_names import nearest_of
 
 Form = Literal["wide", "long"]
 _EVIDENCE = msgspec.json.Decoder(tuple[Evidence, ...])
@@ -37,7 +39,10 @@ class Rejected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What one evaluator says of one trace. `metrics` is empty unless `status` is `scored`; `reason` says why."""
+    """What one evaluator says of one trace. `metrics` is empty unless `status` is `scored`; `reason` says why.
+
+    `findings` are kinds, as in table `scores`; `finding_texts` describes each, in the same order.
+    """
 
     record: int
     trace_id: str
@@ -51,6 +56,7 @@ class Score:
     findings: tuple[str, ...] = ()
     fingerprint: str = ""
     weight: float = 1.0
+    finding_texts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,8 @@ class Result:
     `traces` are in the order of the records. `rejected` has the faults of records that are no traces, `replaced` counts
     traces whose id a later record has too. `unavailable` names evaluators that are on by default and cannot run, with
     what to install. `notes` says how records were read: values of another form, and fields that nothing measures.
-    `judge_usage` has a line for each endpoint of judges: calls, failures, tokens and cost.
+    `judge_usage` has a line for each endpoint of judges: calls, failures, tokens and cost. A result can be pickled if
+    its evaluators are in modules that can be imported.
     """
 
     traces: tuple[EvaluatedTrace, ...]
@@ -98,8 +105,14 @@ class Result:
     def scores(self, evaluator: str | None = None) -> Iterator[Score]:
         """Yield every score, by evaluator and then by record; of one evaluator if it is named.
 
-        A trace that an evaluator's tasks do not select has no score of it, as in table `scores`.
+        A trace that an evaluator's tasks do not select has no score of it, as in table `scores`. Raises `ConfigError`
+        for an evaluator that did not run.
         """
+        if evaluator is not None and evaluator not in self.columns:
+            raise ConfigError(f"scores: {evaluator!r} did not run; {nearest_of(str(evaluator), self.columns)}")
+        return self._scores(evaluator)
+
+    def _scores(self, evaluator: str | None) -> Iterator[Score]:
         chosen = self.columns.values() if evaluator is None else [self.columns[evaluator]]
         for columns in chosen:
             for at in range(len(columns)):
@@ -130,8 +143,10 @@ class Result:
         pair, all values are compared as independent (Welch's t). A metric is worse or better if its p-value is at most
         `alpha` after Benjamini-Hochberg correction for the number of metrics, and the difference at least `min_change`
         in the metric's unit. `metrics` names metrics or evaluators; empty: all. `top`: traces to list per metric.
-        Raises `ConfigError` for a metric that neither result has.
+        Raises `ConfigError` for a metric that neither result has, and if `other` is no result.
         """
+        if not isinstance(other, Result):
+            raise ConfigError(f"compare: found a value of type {type(other).__name__}; give the result of `evaluate`")
         named = (metrics,) if isinstance(metrics, str) else tuple(metrics)
         return compare_results(self.traces, self.columns, other.traces, other.columns, named, alpha, min_change, top)
 
@@ -141,11 +156,11 @@ class Result:
         `wide`: one row per trace, one column per metric (`evaluator.metric`), NaN where there is no score. `long`: one
         row per trace and metric, with the status and the reason of each missing value.
         """
-        return frames.to_pandas(self._table(form))
+        return frames.to_pandas(self._table(form), _TYPES)
 
     def to_arrow(self, form: Form = "wide") -> Any:
         """Return an Arrow table, as `to_pandas`, with null where there is no score; raises as `to_pandas`."""
-        return frames.to_arrow(self._table(form))
+        return frames.to_arrow(self._table(form), _TYPES)
 
     def __repr__(self) -> str:
         metrics = self.summary()
@@ -162,6 +177,7 @@ class Result:
 
     def _score(self, columns: ScoreColumns, at: int) -> Score:
         trace = self.traces[columns.trace[at]]
+        findings = columns.findings.get(at, ())
         return Score(
             trace.record,
             trace.trace_id,
@@ -172,9 +188,10 @@ class Result:
             columns.categories.get(at, {}),
             columns.parts.get(at, {}),
             _EVIDENCE.decode(columns.evidence.get(at, "[]")),
-            tuple(columns.findings.get(at, ())),
+            tuple(finding.kind for finding in findings),
             columns.fingerprint,
             columns.weight[at],
+            tuple(finding.text for finding in findings),
         )
 
     def _table(self, form: Form) -> dict[str, Any]:
@@ -216,6 +233,8 @@ class Result:
 
 
 _TRACE_COLUMNS = ("record", "trace_id", "app", "environment", "time", "model", "prompt_version")
+_TEXTS = ("trace_id", "app", "environment", "model", "prompt_version", "evaluator", "metric", "status", "reason")
+_TYPES = {"record": int, "time": datetime, "value": float, **dict.fromkeys(_TEXTS, str)}
 
 
 def _plain_keys(columns: ScoreColumns) -> list[str]:

@@ -21,9 +21,10 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 class MetricSummary:
     """One metric over all traces. None: it cannot be computed from these scores.
 
-    `figure` says how `value` was computed: the mean of the scores, the share of ones where all scores are 0 or 1, or
-    combined from the counts of all traces (evaluators of method `window`), without interval. The interval takes traces
-    as independent; it ends where the metric's range does. `quantiles`, of means only, are in the order of `QUANTILES`.
+    `figure` says how `value` was computed, by the metric's declaration: the mean of the scores, the share of ones of a
+    binary metric, or combined from the counts of all traces (evaluators of method `window`), without interval. The
+    interval takes traces as independent; it ends where the metric's range does. `quantiles`, of means only, are in the
+    order of `QUANTILES`.
 
     Of the `seen` traces, sampling kept `sampled`. The evaluator applies to `applicable`, of which `scored` have a score
     and `failed` have none. `skipped` counts the others by reason, `failures` the failed ones. `bad` counts scores
@@ -118,11 +119,11 @@ def _summary(
     skipped: Mapping[str, int],
     failures: Mapping[str, int],
 ) -> MetricSummary:
-    figure: Figure = "mean"
+    figure: Figure = "share" if metric.binary else "mean"
     sample = sample_of(values)
     interval: Interval | None = None
-    if sample.n and (metric.low, metric.high) == (0, 1) and np.isin(values, (0.0, 1.0)).all():
-        figure, interval = "share", wilson(Share(round(values.sum()), sample.n), confidence)
+    if sample.n and figure == "share":
+        interval = wilson(Share(round(values.sum()), sample.n), confidence)
     elif (found := mean_interval(sample, confidence) if sample.n else None) is not None:
         interval = Interval(max(found.low, metric.low), min(found.high, metric.high))
     quantiles: tuple[float | None, ...] = (None,) * len(QUANTILES)

@@ -18,7 +18,7 @@ _REJECTED = 1
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.option(
     "--evaluators",
     multiple=True,
@@ -51,7 +51,9 @@ def command(
     changes: tuple[str, ...],
     config: Path | None,
 ) -> None:
-    """Evaluate the traces of FILE in this process: one JSON object per line, as a message on Kafka.
+    """Evaluate the traces of FILE (- for standard input) in this process: one JSON object per line, as on Kafka.
+
+    FILE may be a pipe, and packed with gzip.
 
     Prints a line per metric: mean or share with its 95 % interval, quantiles, bad scores, coverage and reasons. Needs
     neither Kafka nor ClickHouse, stores nothing, and gives the scores of `ragtide replay --file`. Exit status 1 means
@@ -61,23 +63,29 @@ def command(
     Examples:
       ragtide evaluate traces.jsonl
       ragtide evaluate traces.jsonl --lane fast,model --out scores.jsonl
+      kafka-console-consumer.sh --topic rag.traces --max-messages 100 ... | ragtide evaluate -
       ragtide evaluate traces.jsonl --evaluators rouge --set evaluators.params.rouge.use_stemmer=true
       ragtide evaluate traces.jsonl --json | jq '.metrics[] | select(.metric == "rouge.rouge_l")'
     """
-    if out is not None and out.resolve() == file.resolve():
+    is_input = str(file) == "-"
+    if out is not None and not is_input and out.resolve() == file.resolve():
         raise click.UsageError("--out is FILE itself; choose another file")
     settings = settings_from(config, as_variables(changes)).settings
     names, wanted = split(evaluators), lanes_named(lanes)
     from ragtide.evaluators import registry
     from ragtide.stream.api.evaluation import evaluate_source
-    from ragtide.stream.api.inputs import open_source
+    from ragtide.stream.api.inputs import open_source, open_stream
     from ragtide.stream.assembly import restrict
     from ragtide.stream.telemetry.logs import configure
 
     configure(settings.telemetry)
     known = registry.load()
     settings = restrict(settings, names, wanted or (() if names else LANES[:1]), known)
-    source = open_source(file, settings.ingest.max_bytes)
+    largest = settings.ingest.max_bytes
+    if is_input:
+        source = open_stream(click.get_binary_stream("stdin"), "standard input", largest)
+    else:
+        source = open_source(file, largest)
     with nullcontext() if out is None else out.open("wb") as written:  # if it cannot be written, that is known first
         result = evaluate_source(source, settings, known)
         if written is not None:

@@ -127,7 +127,7 @@ def new(name: str, directory: Path) -> None:
 )
 @config_option
 def frequencies(app: str, out: Path, days: float, limit: int, config: Path | None) -> None:
-    """Count in how many stored chunks of APP each word stands, for the evaluators support and support_embedding.
+    """Count in how many stored chunks of APP each word stands, for the evaluator support.
 
     The table holds words of the contexts, so only you can read the file. Name it in the settings, and start the workers
     again: the table's version is part of the fingerprint, so new series begin.

@@ -45,12 +45,12 @@ def command(file: IO[bytes] | None, as_json: bool, schema: bool, config: Path | 
     if file is None:
         raise click.UsageError("name a file of traces, one per line, or - for standard input")
     from ragtide.stream.ingest.decoding import Limits
-    from ragtide.stream.ingest.json_lines import read_lines
+    from ragtide.stream.ingest.json_lines import read_file
     from ragtide.stream.ingest.validation import validate
 
     limits = Limits.of(settings.ingest, settings.retention, timely=False)
     report = _Report(as_json)
-    for number, line in read_lines(file, limits.max_bytes):
+    for number, line in read_file(file, getattr(file, "name", "<stdin>"), limits.max_bytes):
         report.add(number, validate(line, limits))
     report.finish()
     sys.exit(_REFUSED if report.refused else 0)

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import msgspec
 
-from ragtide.evaluators.outcome import MOST_EVIDENCE, Failed, NotApplicable, Outcome, Scored
+from ragtide.evaluators.outcome import MOST_EVIDENCE, Failed, Finding, NotApplicable, Outcome, Scored
 from ragtide.evaluators.plan import PreparedEvaluator
 from ragtide.evaluators.trace import Model, Trace
 from ragtide.sinks.rows import DeadLetterRow, ScoreRow, TextRow, TraceRow
@@ -22,6 +22,7 @@ _NO_NUMBERS: Mapping[str, float] = {}
 _NO_FINDINGS: Sequence[str] = ()
 _NO_MODEL = Model()
 _encode = msgspec.json.encode
+ScoreKey = tuple[str, str, int]  # evaluator, trace id, version
 
 
 class TraceContext(msgspec.Struct, frozen=True, gc=False):
@@ -129,10 +130,12 @@ def score_rows(
     outcomes: Sequence[Outcome | None],
     weight: float,
     evidence_cut: Counter[str],
+    findings_of: dict[ScoreKey, tuple[Finding, ...]],
 ) -> list[ScoreRow]:
     """Make the rows of one evaluator's outcomes, in order. An outcome None (the task is not evaluated) has no row.
 
     Stores the first 1,000 places of evidence of each outcome; `evidence_cut` counts, by evaluator, those with more.
+    Rows have the kinds of findings only; `findings_of` keeps them whole.
     """
     evaluator, fingerprint = prepared.evaluator.id, prepared.fingerprint
     version = pack(0, 0, evaluator_version=prepared.evaluator.version)
@@ -154,6 +157,7 @@ def score_rows(
                 status, reason = "not_applicable", outcome.reason
             if outcome.findings:
                 findings = [finding.kind for finding in outcome.findings]
+                findings_of[evaluator, ctx.trace.trace_id, ctx.version + version] = outcome.findings
         trace = ctx.trace
         rows.append(
             ScoreRow(
@@ -185,7 +189,7 @@ def sampled_out_rows(ctxs: Sequence[TraceContext], prepared: PreparedEvaluator, 
     """Make the rows of traces outside the evaluator's sample."""
     left_out = NotApplicable("sampling")
     outcomes = [left_out if prepared.selects(ctx.trace) else None for ctx in ctxs]
-    return [row._replace(status="sampled_out") for row in score_rows(ctxs, prepared, outcomes, weight, Counter())]
+    return [row._replace(status="sampled_out") for row in score_rows(ctxs, prepared, outcomes, weight, Counter(), {})]
 
 
 def dead_letter_row(letter: DeadLetter, run_id: str) -> DeadLetterRow:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ragtide.evaluators.errors import ConfigError
-from ragtide.stream.ingest.json_lines import read_lines
+from ragtide.stream.ingest.json_lines import read_lines, refuse_other_formats
 from ragtide.stream.ingest.records import Record, StoredRecord
 from ragtide.stream.replay.loop import RecordBatch
 from ragtide.stream.replay.runs import Position
@@ -58,6 +58,7 @@ class FileSource:
 def _digest(path: Path) -> str:
     try:
         with path.open("rb") as file:
+            refuse_other_formats(file.peek(1), str(path))
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or type(error).__name__}") from None

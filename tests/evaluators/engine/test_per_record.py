@@ -1,6 +1,7 @@
 """`@evaluator(..., per_record=True)`: a function of one row, run as any other evaluator."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -83,6 +84,13 @@ def test_a_row_that_raises_fails_alone() -> None:
 def test_a_bad_outcome_fails_that_row(given: Any, says: str) -> None:
     found = outcomes(per_record(lambda row: given if row.answer == "bad" else Scored({"value": 0.5})), ["a", "bad"])
     assert found == [Scored({"value": 0.5}), Failed("contract", says)]
+
+
+def test_a_binary_metric_is_0_or_1() -> None:
+    one = per_record(lambda row: Scored({"value": float(row.answer)}))
+    found = outcomes(replace(one, metrics=(Metric("value", binary=True),)), ["0", "1", "0.5"])
+    fault = Failed("contract", "metric value is 0.5, and is declared binary: 0 or 1")
+    assert found == [Scored({"value": 0.0}), Scored({"value": 1.0}), fault]
 
 
 def test_a_function_that_yields_is_refused_at_once() -> None:

@@ -148,6 +148,7 @@ def plain(row: object, shared: object, params: object) -> Conversation[object]:
         (replace(brevity, metrics=(Metric("A b"),)), "metric 'A b' must match"),
         (replace(brevity, metrics=(Metric("a", 1.0, 0.0),)), "has the range"),
         (replace(brevity, metrics=(Metric("a", threshold=2.0),)), "outside its range"),
+        (replace(brevity, metrics=(Metric("a", high=5, binary=True),)), "'a' is binary with the range [0.0, 5], not"),
         (changed(brevity, domain="privat"), "domain must be one of generation, retrieval, privacy,"),
         (changed(brevity, method="regex"), "method must be one of rule, ngram,"),
         (changed(brevity, own_lane="slow"), "lane must be one of fast, model, judge"),

@@ -38,6 +38,9 @@ def test_pairs_are_compared_by_their_differences() -> None:
     assert (exact.mean_b, exact.verdict) == (0.0, "worse")
     assert [one.trace_id for one in exact.moved] == ["t-0", "t-12", "t-15"], "of equal changes the first by id"
     assert {"exact_match.exact_match", "operations.latency_seconds"} <= {*found.worse}
+    assert found.better == ()
+    back = evaluated([slower(n) for n in range(30)]).compare(evaluated(traces(30)))
+    assert (back.better, back.worse) == (found.worse, ())
     one = evaluated(traces(30)).compare(evaluated([slower(n) for n in range(30)]), metrics="exact_match")
     assert {change.metric for change in one.metrics} == {"exact_match.exact_match"}
     assert changes["operations.cost_usd"].verdict == "same"

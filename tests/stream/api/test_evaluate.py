@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -68,6 +69,31 @@ def test_scores_reasons_and_evidence_are_by_trace() -> None:
     with pytest.raises(KeyError):
         result["other"]
     assert [one.trace_id for one in result.scores("exact_match")] == ["t-0", "leak"]
+    assert (found["pii_leakage"].findings, found["exact_match"].findings) == (("leaked_email",), ())
+    assert found["pii_leakage"].finding_texts == ("The answer holds an e-mail address.",)
+
+
+def test_a_result_can_be_pickled_with_evaluators_of_modules() -> None:
+    leak = trace(1, answer="Write to jane.doe@example.com.", latency={"total_ms": 9})
+    result = evaluate([trace(0), leak, b"oops"], [answers, "pii_leakage", "operations"])
+    read = pickle.loads(pickle.dumps(result))
+    assert [*read.scores()] == [*result.scores()]
+    assert (read.traces, read.rejected, read.notes) == (result.traces, result.rejected, result.notes)
+    assert (repr(read), read.summary()) == (repr(result), result.summary())
+    assert {one.verdict for one in result.compare(read).metrics} <= {"same", "unknown"}
+    stricter = replace(answers, metrics=(replace(answers.metrics[0], threshold=3.0),))
+    changed = pickle.loads(pickle.dumps(evaluate([trace(0)], [stricter])))
+    assert [one.bad for one in changed.summary()] == [0]
+
+
+def test_an_evaluator_that_no_module_has_cannot_be_pickled() -> None:
+    @evaluator("local", version=1, domain="generation", method="rule", inputs=Answer, metrics=[Metric("n")])
+    def local(rows: Sequence[Answer], shared: Shared, params: BaseModel) -> Iterable[Outcome]:
+        """Nothing."""
+        return [NotApplicable("empty") for _ in rows]
+
+    with pytest.raises(pickle.PicklingError, match="the evaluator 'local' cannot be pickled; define it at the top"):
+        pickle.dumps(evaluate([trace(0)], [local]))
 
 
 def test_rejected_records_have_the_words_of_validate() -> None:
@@ -171,6 +197,10 @@ def test_arguments_of_a_result_that_cannot_be_are_errors() -> None:
         result.summary(95)
     with pytest.raises(ConfigError, match=r"there is no form 'wde' \(valid: wide, long\)"):
         result.to_pandas("wde")  # type: ignore[arg-type]  # what the check is for
+    with pytest.raises(ConfigError, match=r"scores: 'rogue' did not run; did you mean rouge\?"):
+        result.scores("rogue")
+    with pytest.raises(ConfigError, match="compare: found a value of type int; give the result of `evaluate`"):
+        result.compare(5)  # type: ignore[arg-type]  # what the check is for
 
 
 def test_an_evaluator_without_its_packages_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

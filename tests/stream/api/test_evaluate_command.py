@@ -1,6 +1,9 @@
 """`ragtide evaluate FILE` prints the summary, writes scores, and exits 1 where records were rejected."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,7 @@ def test_it_prints_a_line_per_metric_and_what_was_rejected(tmp_path: Path) -> No
     assert done.exit_code == 1
     lines = done.output.splitlines()
     (exact,) = [line for line in lines if line.startswith("exact_match.exact_match")]
-    assert exact.split()[1:3] == ["share", "0.3333"]
+    assert exact.split()[2] == "0.3333"
     assert "no score: sari: 3 other_task" in lines
     assert "5 records: 3 evaluated, 2 rejected" in lines
     assert "rejected: record 4: malformed (byte 0)" in lines
@@ -57,6 +60,16 @@ def test_as_json_and_with_scores_in_a_file(tmp_path: Path) -> None:
     assert [(one["record"], one["trace_id"], one["evaluator"], one["metrics"]) for one in rows] == [
         (one.record, one.trace_id, one.evaluator, one.metrics) for one in wanted.scores()
     ]
+
+
+@pytest.mark.parametrize("shell", ["cat {} | {} evaluate /dev/stdin {}", "cat {} | {} evaluate - {}"])
+def test_a_pipe_is_evaluated(shell: str, tmp_path: Path) -> None:
+    file = written(tmp_path, *traces(2), "oops")
+    command = shell.format(file, f"{sys.executable} -m ragtide.stream", "--evaluators exact_match")
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("RAGTIDE_")}
+    done = subprocess.run(command, shell=True, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "3 records: 2 evaluated, 1 rejected" in done.stdout.splitlines()
 
 
 def test_text_of_records_cannot_control_the_terminal(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
 """Records of every form become the same messages, and what is none is rejected with its number and field."""
 
+import gzip
 import json
 import math
+import os
 from collections import UserDict
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from uuid import UUID
 
@@ -42,6 +45,27 @@ def test_a_file_has_the_numbers_of_its_lines(tmp_path: Path) -> None:
     assert {one.topic for one in records} == {"file:traces.jsonl"}
     assert (source.name, source.total, items[-1].done) == ("traces.jsonl", file.stat().st_size, file.stat().st_size)
     assert [item.record for item in open_source(str(file), 16).items] == records
+
+
+def test_gzip_is_read_as_the_file_in_it_and_reported_by_its_own_size(tmp_path: Path) -> None:
+    file = tmp_path / "traces.jsonl.gz"
+    file.write_bytes(gzip.compress(b'{"a": 1}\n\n{"a": 2}\n'))
+    source = open_source(file, LIMIT)
+    items = list(source.items)
+    assert [one.record.offset for one in items if isinstance(one.record, StoredRecord)] == [1, 3]
+    assert source.total == items[-1].done == file.stat().st_size
+
+
+def test_a_pipe_is_read_once_and_its_size_is_unknown(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_bytes, args=(b'{"a": 1}\n\n{"a": 2}\n',))
+    writer.start()
+    source = open_source(pipe, LIMIT)
+    items = list(source.items)
+    writer.join()
+    assert source.total is None
+    assert [(one.record.offset, one.done) for one in items if isinstance(one.record, StoredRecord)] == [(1, 1), (3, 2)]
 
 
 def test_dicts_traces_and_texts_are_numbered_from_one() -> None:

@@ -119,3 +119,9 @@ def test_ipython_in_a_terminal_is_no_notebook(cells: list[str], monkeypatch: pyt
     shell: Any = type("TerminalInteractiveShell", (), {})()
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     assert progress._notebook_bar("x", 1) is None
+
+
+def test_a_kernel_of_its_own_kind_is_a_notebook_too(cells: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel: Any = type("Shell", (type("ZMQInteractiveShell", (), {}),), {})()  # as Colab's
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: kernel))
+    assert progress._notebook_bar("x", 1) is not None

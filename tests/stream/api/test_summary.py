@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
@@ -21,7 +21,8 @@ class Answer:
 
 METRICS = [
     Metric("value", low=0, high=100, better="higher", threshold=2.0, primary=True),
-    Metric("flag", threshold=1.0),
+    Metric("flag", threshold=1.0, binary=True),
+    Metric("above"),
     Metric("half", optional=True),
 ]
 
@@ -34,7 +35,14 @@ def said(rows: Sequence[Answer], shared: Shared, params: BaseModel) -> Iterable[
             yield NotApplicable("empty")
             continue
         value = float(row.answer)
-        yield Scored({"value": value, "flag": float(value > 2), **({"half": 0.5} if value > 3 else {})})
+        yield Scored(
+            {
+                "value": value,
+                "flag": float(value > 2),
+                "above": max(0.0, min(1.0, value - 2)),
+                **({"half": 0.5} if value > 3 else {}),
+            }
+        )
 
 
 def said_of(*answers: str) -> Result:
@@ -64,6 +72,17 @@ def test_a_share_has_the_interval_of_wilson_and_no_quantiles() -> None:
     assert set(found.quantiles) == {None}
     certain = by_name(said_of("3", "3"))["said.flag"]
     assert certain.high == 1.0
+
+
+def test_the_declaration_of_a_metric_and_not_its_values_makes_it_a_share() -> None:
+    found = by_name(said_of("1", "3", "3"))["said.above"]  # 0, 1, 1
+    assert found.figure == "mean"
+    assert found.value == pytest.approx(2 / 3)
+    # sd = sqrt(1/3), standard error 1/3, t(2) at 97.5 % = 4.303: beyond the range on both sides
+    assert [found.low, found.high] == [0.0, 1.0]
+    assert found.quantiles == pytest.approx((0.1, 0.5, 1.0, 1.0, 1.0))
+    assert by_name(said_of("1", "2.5", "3"))["said.above"].figure == "mean"
+    assert by_name(said_of(""))["said.flag"].figure == "share"
 
 
 def test_an_optional_metric_counts_what_was_not_recorded() -> None:
@@ -113,7 +132,8 @@ def test_tables_for_people_escape_what_records_say() -> None:
     assert "<td" in html
     assert "3 records: 2 evaluated, 1 rejected" in text.splitlines()[0]
     (line,) = [line for line in text.splitlines() if line.startswith("exact_match.exact_match")]
-    assert line.split()[:3] == ["exact_match.exact_match", "share", "0.5"]
+    assert line.split()[0] == "exact_match.exact_match"
+    assert line.split()[2] == "0.5"
     assert "no score: sari: 2 other_task" in text
     assert "operations.cost_usd" in html
 
@@ -146,6 +166,19 @@ def test_an_arrow_table_has_nulls() -> None:
     assert result.to_arrow().column("exact_match.exact_match").to_pylist() == [1.0, None]
     assert result.to_arrow("long").column("value").to_pylist() == [1.0, None]
     assert evaluate([], ["sari"]).to_arrow("long").num_rows == 0
+
+
+@pytest.mark.parametrize("form", ["wide", "long"])
+def test_columns_have_the_same_types_with_and_without_rows(form: Literal["wide", "long"]) -> None:
+    pyarrow, _ = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
+    none, one = evaluate([], ["exact_match"], progress=False), evaluate([trace(0)], ["exact_match"], progress=False)
+    schema = none.to_arrow(form).schema
+    assert schema == one.to_arrow(form).schema
+    assert pyarrow.null() not in schema.types
+    assert pyarrow.concat_tables([none.to_arrow(form), one.to_arrow(form)]).num_rows == 1
+    frame = one.to_pandas(form)
+    assert none.to_pandas(form).dtypes.to_dict() == frame.dtypes.to_dict()
+    assert (str(frame["time"].dtype.tz), str(frame["record"].dtype)) == ("UTC", "int64")
 
 
 def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

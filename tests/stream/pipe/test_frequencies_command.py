@@ -1,5 +1,6 @@
 """`ragtide evaluators frequencies`: the table that it learns is one that the evaluator reads."""
 
+import re
 import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from ragtide.evaluators import registry
 from ragtide.evaluators.builtin.support import Params
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import TextRow
@@ -57,3 +59,9 @@ def test_without_stored_texts_it_says_what_to_check_and_writes_nothing(database:
     assert "no text of a chunk of docs-bot is stored since" in said
     assert "privacy.store_texts" in said
     assert not out.exists()
+
+
+def test_help_names_the_evaluators_that_read_a_table_and_no_others() -> None:
+    reading = {id for id, one in registry.load().items() if "frequencies" in one.params.model_fields}
+    said = re.findall(r"\w+", CliRunner().invoke(main, ["evaluators", "frequencies", "--help"]).output)
+    assert {id for id in registry.load() if id in said} == reading == {"support"}

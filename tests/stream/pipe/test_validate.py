@@ -74,7 +74,14 @@ def test_good_lines_end_with_status_0_however_old_they_are() -> None:
 
 
 def test_a_file_that_is_not_of_lines_is_explained() -> None:
-    done = run("validate", "-", input=json.dumps(fields(), indent=2).encode())
+    whole = json.dumps(fields(), indent=2)
+    done = run("validate", "-", input=whole.encode())
+    assert done.exit_code == 2
+    assert done.output == (
+        "ragtide: <stdin>: its first JSON object stands on several lines; write one object per line: "
+        "jq -c . FILE > traces.jsonl\n"
+    )
+    done = run("validate", "-", input=whole.replace("{\n", "{ ", 1).encode())
     assert done.exit_code == 1
     assert "Each line must be one trace; `jq -c . FILE` writes each JSON object on one line." in done.output
 
