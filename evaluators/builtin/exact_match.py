@@ -43,7 +43,9 @@ class Params(BaseModel, frozen=True, extra="forbid"):
         return given
 
 
-METRICS = (Metric("exact_match", threshold=0.8, primary=True, description="1 if the answer equals a reference"),)
+METRICS = (
+    Metric("exact_match", threshold=0.8, primary=True, binary=True, description="1 if the answer equals a reference"),
+)
 
 
 @evaluator(

@@ -29,13 +29,16 @@ METRICS = (
     _metric("input_tokens", "tokens", "input tokens of all model calls"),
     _metric("output_tokens", "tokens", "output tokens of all model calls"),
     _metric("cost_usd", "usd", "cost as recorded, else from the configured prices"),
-    Metric("error", better="lower", threshold=0.05, primary=True, description="1 if the application failed"),
+    Metric(
+        "error", better="lower", threshold=0.05, primary=True, binary=True, description="1 if the application failed"
+    ),
     Metric(
         "empty_answer",
         better="lower",
         threshold=0.05,
         primary=True,
         optional=True,
+        binary=True,
         description="1 if the answer is blank; absent if no answer was recorded",
     ),
     Metric(
@@ -44,6 +47,7 @@ METRICS = (
         threshold=0.05,
         primary=True,
         optional=True,
+        binary=True,
         description="1 if nothing was retrieved; absent if no contexts were recorded",
     ),
 )

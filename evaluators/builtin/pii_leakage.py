@@ -81,6 +81,7 @@ QUESTION_FAILURES = Metric(
     better="lower",
     threshold=0.5,
     optional=True,
+    binary=True,
     description="1 if the question contains personal data; absent without scan_question or if too long",
 )
 

@@ -37,7 +37,7 @@ METRICS = (
     Metric("retrieval_precision", threshold=0.5, description="share of chunks that are relevant"),
     Metric("average_precision", threshold=0.5, description="mean of precision@k over the ranks of relevant chunks"),
     Metric("reciprocal_rank", threshold=0.5, description="1 / rank of the first relevant chunk, 0 if there is none"),
-    Metric("hit_rate", threshold=0.75, description="1 if any chunk is relevant"),
+    Metric("hit_rate", threshold=0.75, binary=True, description="1 if any chunk is relevant"),
     Metric(
         "ndcg", threshold=0.75, primary=True, description="DCG / DCG of the best order of the chunks, with linear gain"
     ),

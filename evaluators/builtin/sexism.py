@@ -51,6 +51,7 @@ def _converse(row: Inputs, shared: Shared, params: Params) -> Conversation[Outco
             better="lower",
             threshold=0.5,
             optional=True,
+            binary=True,
             description="1 if the question is sexist; absent unless it is judged",
         ),
     ],

@@ -71,6 +71,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
             better="lower",
             threshold=0.1,
             primary=True,
+            binary=True,
             description="1 if the answer is blank, an error text, a refusal, a question or does not know",
         )
     ],
