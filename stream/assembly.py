@@ -81,7 +81,7 @@ def assemble(
     """Assemble the pipeline of a lane (None: of all lanes at once); raise `ConfigError`.
 
     Only models that an evaluator of the lane uses are loaded. Evaluators without their model are off, and logged.
-    Without a `database` no question gets a topic.
+    Without a `database` no question gets a topic, and budgets of judges are of this process alone.
     """
     found = with_encoder_thresholds(registry.load() if evaluators is None else evaluators, settings.evaluators)
     embedding = wanted_encoders(found, settings.evaluators, lane)
@@ -110,7 +110,7 @@ def assemble(
         settings.evaluators.answers_cache_bytes,
         settings.evaluators.portion_bytes,
         encoders.loaded,
-        _judge(plan, settings),
+        _judge(plan, settings, database),
     )
     topics = None
     if encoder is not None and database is not None and settings.topics.enabled:
@@ -131,10 +131,14 @@ def assemble(
     return PipelineSetup(pipeline, plan, resources, topics)
 
 
-def _judge(plan: Plan, settings: Settings) -> Judge | None:
-    """Return the client of judges if an evaluator asks one. It connects with the first call."""
+def _judge(plan: Plan, settings: Settings, database: Database | None) -> Judge | None:
+    """Return the client of judges if an evaluator asks one. It connects with the first call.
+
+    Without a `database` budgets are of this process alone.
+    """
     if not any(Need.JUDGE in prepared.evaluator.needs for prepared in plan.prepared):
         return None
-    from ragtide.stream.judge import JudgeClient  # aiohttp takes a tenth of a second
+    from ragtide.stream.judge import JudgeClient, StoredLedger  # aiohttp takes a tenth of a second
 
-    return JudgeClient(settings.evaluators.judge)
+    judge = settings.evaluators.judge
+    return JudgeClient(judge, ledger=StoredLedger(database) if database is not None and judge.has_budget else None)

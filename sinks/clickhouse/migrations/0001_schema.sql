@@ -292,6 +292,19 @@ ENGINE = AggregatingMergeTree
 ORDER BY name
 COMMENT 'Position of each job that reads rows in the order of their version.';
 
+CREATE TABLE IF NOT EXISTS judge_budget
+(
+    day Date COMMENT 'Day on which the money may be spent, UTC',
+    app LowCardinality(String) COMMENT 'Application whose traces are judged',
+    process String COMMENT 'Unique name of the process that took the lease',
+    usd Float64 COMMENT 'US dollars that the process may spend; once it ended in order, what it spent',
+    version UInt64 COMMENT 'Number of the update; the largest wins',
+    updated_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (day, app, process)
+COMMENT 'Leases of the money that judges may cost in a day, one row per process and application.';
+
 CREATE TABLE IF NOT EXISTS problem_events
 (
     problem_id String COMMENT 'Hash of app, environment, model, aspect, metric and segment',
