@@ -37,13 +37,13 @@ from ragtide.stream.ingest.records import DeadLetter, Record, broker_time, check
 from ragtide.stream.ingest.rows import (
     TraceContext,
     dead_letter_row,
-    sampled_out_rows,
     score_rows,
     text_row,
     trace_row,
     with_context,
+    with_not_sampled,
 )
-from ragtide.stream.ingest.sampling import is_sampled, rate_of, without_traces
+from ragtide.stream.ingest.sampling import Sampler, without_traces
 from ragtide.stream.ingest.timeliness import EventBounds, refuse_sent
 from ragtide.stream.settings.loader import Settings
 
@@ -106,7 +106,7 @@ class Pipeline:
         self._writes_traces = lane is None or lane == "fast"
         lanes = {prepared.evaluator.lane for prepared in plan} | ({"fast"} if self._writes_traces else set())
         self._lanes = tuple(sorted(lanes))
-        self._rates = [rate_of(settings.sampling, prepared) for prepared in self.plan]
+        self._sampler = Sampler(settings.sampling, self.plan)
         self._resources = resources
         self._decoders = Decoders(settings.kafka)
         self._limits = Limits.of(settings.ingest, settings.retention, timely=timely)
@@ -119,7 +119,9 @@ class Pipeline:
         key = settings.privacy.hash_key.get_secret_value().encode()
         self._user_key = key if settings.privacy.hash_users else None
         self._hash_question = question_hash_of(settings.privacy)
-        self._answers = AnswerColumns.of(settings.rules, zip(self.plan, self._rates, strict=True), self._hash_question)
+        self._answers = AnswerColumns.of(
+            settings.rules, zip(self.plan, self._sampler.rates, strict=True), self._hash_question
+        )
         self._interval = interval
         self._event_bounds = event_bounds
         self._topics = topics
@@ -227,10 +229,10 @@ class Pipeline:
         Evaluators see the traces as sent; rows are made of `stored`.
         """
         ids = [ctx.trace.trace_id for ctx in batch]
-        left = {rate: [at for at, id_ in enumerate(ids) if not is_sampled(id_, rate)] for rate in set(self._rates)}
+        decided = self._sampler.decide(batch)
         plan = [
-            without_traces(prepared, [ids[at] for at in left[rate]])
-            for prepared, rate in zip(self.plan, self._rates, strict=True)
+            without_traces(prepared, [ids[at] for at in decisions.not_sampled])
+            for prepared, decisions in zip(self.plan, decided, strict=True)
         ]
         traces, sizes = [ctx.trace for ctx in batch], [len(ctx.record.value or b"") for ctx in batch]
         outcomes = run_all(plan, traces, shared, sizes)
@@ -238,11 +240,9 @@ class Pipeline:
             ids_of = [new_chunk_ids(ctx.trace, named.trace) for ctx, named in zip(batch, stored, strict=True)]
             outcomes = [list(map(with_chunk_ids, column, ids_of)) for column in outcomes]
         batch = self._embed(stored, result, shared)
-        for prepared, rate, column in zip(self.plan, self._rates, outcomes, strict=True):
-            weight = 1 / rate if rate else 0.0
-            left_out = [batch[at] for at in left[rate]]
-            scored = score_rows(batch, prepared, column, weight, result.evidence_cut)
-            scored += sampled_out_rows(left_out, prepared, weight)
+        for prepared, decisions, column in zip(self.plan, decided, outcomes, strict=True):
+            column = with_not_sampled(column, batch, prepared, decisions.not_sampled)
+            scored = score_rows(batch, prepared, column, decisions.weights, result.evidence_cut)
             result.block.scores += scored
             for status, number in Counter(map(_STATUS, scored)).items():
                 result.outcomes[prepared.evaluator.id, status] += number

@@ -1,26 +1,127 @@
-"""Sampling of traces by the trace id only, so that every lane and every redelivery decides alike."""
+"""Sampling: which traces an evaluator scores, and with which probability each is in the sample.
 
+A trace has one lot, from 0 to 1, by its id only: an evaluator scores it if the lot is below the probability. So every
+lane and every redelivery draws alike, the sample of a smaller rate is part of a larger one's, and evaluators share the
+calls of a judge. The probability depends on the trace, never on the lot or on any score by the evaluator itself, so
+that scores weighted by 1 / probability estimate what all traces would have scored (Horvitz and Thompson 1952).
+"""
+
+from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
 from ragtide.evaluators.plan import PreparedEvaluator
 from ragtide.evaluators.trace import Trace
-from ragtide.stream.settings.sections import SamplingSettings
+from ragtide.stream.ingest.rows import TraceContext
+from ragtide.stream.settings.sampling import SamplingRule, SamplingSettings
+
+_HOUR_S = 3600
+_MOST_GROUPS = 20_000  # whose first traces are remembered; the oldest are forgotten
+_LOTS = 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What one evaluator does with a batch.
+
+    `weights`: the number of traces that each trace stands for, 1 / probability; 0 if it can never be in the sample.
+    `not_sampled`: positions of the traces that are not in the sample.
+    """
+
+    weights: Sequence[float]
+    not_sampled: Sequence[int]
+
+
+class Sampler:
+    """Decides which traces the evaluators of a plan score. Used by one thread."""
+
+    def __init__(self, settings: SamplingSettings, plan: Sequence[PreparedEvaluator]) -> None:
+        self.rates = [rate_of(settings, prepared) for prepared in plan]  # where no rule matches
+        self._rules = settings.rules
+        self._rules_of = [
+            tuple(
+                at
+                for at, rule in enumerate(settings.rules)
+                if not rule.evaluators or prepared.evaluator.id in rule.evaluators
+            )
+            for prepared in plan
+        ]
+        self._always = settings.always
+        self._first_traces = _FirstTraces(settings.first_per_hour)
+
+    def decide(self, batch: Sequence[TraceContext]) -> list[Decisions]:
+        """Decide about a batch, in the order of the plan."""
+        included = self._included(batch)
+        keys = list(zip(self.rates, self._rules_of, strict=True))
+        lots: list[int] = []
+        decided: dict[tuple[float, tuple[int, ...]], Decisions] = {}
+        for rate, own in dict.fromkeys(keys):
+            rules = [self._rules[at] for at in own]
+            probabilities = [_rate_by(rules, rate, ctx.trace) for ctx in batch] if rules else [rate] * len(batch)
+            if included is not None:
+                pairs = zip(probabilities, included, strict=True)
+                probabilities = [1.0 if yes and probability else probability for probability, yes in pairs]
+            not_sampled: list[int] = []
+            if any(probability < 1 for probability in probabilities):
+                lots = lots or [_lot(ctx.trace.trace_id) for ctx in batch]
+                not_sampled = [at for at, lot in enumerate(lots) if lot >= probabilities[at] * _LOTS]
+            weights = [1 / probability if probability else 0.0 for probability in probabilities]
+            decided[rate, own] = Decisions(weights, not_sampled)
+        return [decided[key] for key in keys]
+
+    def _included(self, batch: Sequence[TraceContext]) -> list[bool] | None:
+        """Return which traces are in every sample; None if none can be."""
+        if not (self._always.errors or self._first_traces.segments):
+            return None
+        first = [self._first_traces.include(ctx) for ctx in batch]
+        return [
+            yes or (self._always.errors and ctx.trace.error is not None) for yes, ctx in zip(first, batch, strict=True)
+        ]
+
+
+class _FirstTraces:
+    """The first traces of every hour of event time, for each value of some segments."""
+
+    def __init__(self, segments: dict[str, int]) -> None:
+        self.segments = segments
+        self._groups: OrderedDict[tuple[str, str, str, int], set[str]] = OrderedDict()
+
+    def include(self, ctx: TraceContext) -> bool:
+        """Return whether the trace is one of them. A trace that was stays one when it is read again."""
+        included = False
+        trace = ctx.trace
+        for name, most in self.segments.items():
+            value = trace.segments.get(name)
+            if value is None:
+                continue
+            key = (trace.app, name, value, ctx.second // _HOUR_S)
+            group = self._groups.setdefault(key, set())
+            if len(group) < most:
+                group.add(trace.trace_id)
+            included |= trace.trace_id in group
+            if len(self._groups) > _MOST_GROUPS:
+                self._groups.popitem(last=False)
+        return included
 
 
 def rate_of(settings: SamplingSettings, prepared: PreparedEvaluator) -> float:
-    """Sampling rate of `prepared`."""
+    """Sampling rate of `prepared` where no rule matches."""
     evaluator = prepared.evaluator
     return settings.evaluators.get(evaluator.id, settings.lanes.get(evaluator.lane, 1.0))
 
 
 def is_sampled(trace_id: str, rate: float) -> bool:
     """Whether a trace is in the sample. The sample of a smaller rate is part of a larger one's."""
-    if rate >= 1:
-        return True
-    digest = blake2b(trace_id.encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "big") < rate * 2**64
+    return rate >= 1 or _lot(trace_id) < rate * _LOTS
+
+
+def _lot(trace_id: str) -> int:
+    return int.from_bytes(blake2b(trace_id.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+
+
+def _rate_by(rules: Sequence[SamplingRule], otherwise: float, trace: Trace) -> float:
+    return next((rule.rate for rule in rules if rule.matches(trace.app, trace.segments)), otherwise)
 
 
 def without_traces(prepared: PreparedEvaluator, trace_ids: Sequence[str]) -> PreparedEvaluator:

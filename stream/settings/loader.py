@@ -22,10 +22,10 @@ from ragtide.sinks.alertmanager_settings import AlertmanagerSettings
 from ragtide.sinks.settings import ClickHouseSettings, GrafanaSettings, PrivacySettings, RetentionSettings
 from ragtide.stream.settings.environment import CONFIG_VARIABLE, closest, from_environment, leaves, model_at, nearest
 from ragtide.stream.settings.parsing import read_toml
+from ragtide.stream.settings.sampling import SamplingSettings
 from ragtide.stream.settings.sections import (
     IngestSettings,
     KafkaSettings,
-    SamplingSettings,
     TelemetrySettings,
     WorkerSettings,
 )

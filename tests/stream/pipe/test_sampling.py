@@ -1,0 +1,183 @@
+"""Which traces are scored, and with which probability: shares by app and segment, first traces, and errors."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from ragtide.evaluators.judge.calls import OVER_BUDGET, THROTTLED, Conversation, Done, JudgeCall, JudgeUse, Section
+from ragtide.evaluators.judge.hashing import HashingJudge
+from ragtide.evaluators.judge.replies import Texts
+from ragtide.evaluators.outcome import Outcome, Scored
+from ragtide.evaluators.plan import PreparedEvaluator
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.spec import Metric, Need, NoParams, Shared, evaluator
+from ragtide.sinks.rows import ScoreRow
+from ragtide.stream.pipeline import Pipeline
+from ragtide.stream.settings.loader import Settings
+from ragtide.stream.worker.lane import limits_of
+from tests.stream.pipe.records import AT_MS, clock, record
+
+HOUR_S = 3600
+
+
+@dataclass(frozen=True)
+class Answer:
+    answer: str
+
+
+@evaluator(
+    "length",
+    version=1,
+    domain="generation",
+    method="rule",
+    inputs=Answer,
+    metrics=[Metric("n", high=1e9, primary=True)],
+)
+def length(rows: Sequence[Answer], shared: Shared, params: BaseModel) -> Iterable[Outcome]:
+    """Characters."""
+    return [Scored({"n": float(len(row.answer))}) for row in rows]
+
+
+def _converse(row: Answer, shared: Shared, params: NoParams) -> Conversation[Outcome]:
+    [said] = yield [JudgeCall("statements", (Section("text", row.answer),), Texts)]
+    return Scored({"n": float(len(said.texts))})
+
+
+@evaluator(
+    "listed",
+    version=1,
+    domain="generation",
+    method="judge",
+    per_record=True,
+    inputs=Answer,
+    metrics=[Metric("n", high=1e9, primary=True)],
+    needs={Need.JUDGE},
+    judge=JudgeUse(("statements",), _converse),
+)
+def listed(row: Answer, shared: Shared, params: NoParams) -> Outcome:
+    """Statements that a judge lists."""
+    return shared.judge(_converse(row, shared, params))
+
+
+class LimitedJudge(HashingJudge):
+    """Replies to few traces: then the money, or the room of the minute, is used up."""
+
+    def submit(self, call: JudgeCall, asker: Any, done: Done) -> None:
+        if len(self.calls) >= 2:
+            done(OVER_BUDGET if "even" in str(call.sections[0].text) else THROTTLED)
+        else:
+            super().submit(call, asker, done)
+
+
+def pipeline(sampling: Mapping[str, Any], made: Any = length, resources: Resources | None = None) -> Pipeline:
+    settings = Settings.model_validate({"sampling": sampling})
+    lane = made.lane
+    plan = [PreparedEvaluator(made, NoParams(), "f", ())]
+    return Pipeline(plan, resources or Resources(), settings, lane=lane, clock=clock)
+
+
+def scores(sampling: Mapping[str, Any], records: Sequence[Any], **how: Any) -> list[ScoreRow]:
+    return pipeline(sampling, **how).process(records).block.scores
+
+
+def many(number: int = 1000, **changes: Any) -> list[Any]:
+    return [record(trace_id=f"trace-{at}", offset=at, **changes) for at in range(number)]
+
+
+def share(rows: Sequence[ScoreRow]) -> float:
+    return sum(row.status == "scored" for row in rows) / len(rows)
+
+
+def test_the_first_rule_that_matches_holds_and_its_probability_is_stored() -> None:
+    rules = [
+        {"app": "docs", "segments": {"tenant": "acme"}, "rate": 0.5},
+        {"app": "docs", "rate": 0.2},
+        {"evaluators": ["other"], "rate": 0.9},
+    ]
+    sampling = {"rules": rules, "lanes": {"fast": 0.1}}
+    for changes, weight, near in (
+        ({"segments": {"tenant": "acme", "region": "eu"}}, 2.0, 0.5),
+        ({"segments": {"tenant": "other"}}, 5.0, 0.2),
+        ({"app": "shop"}, 10.0, 0.1),
+    ):
+        rows = scores(sampling, many(**changes))
+        assert {row.weight for row in rows} == {weight}
+        assert share(rows) == pytest.approx(near, abs=0.05)  # 3 standard deviations and more
+        assert {row.reason for row in rows if row.status != "scored"} == {"not_sampled"}
+
+
+def test_the_first_traces_of_an_hour_with_each_value_are_scored() -> None:
+    tenants = ["common"] * 50 + ["rare", "rare", "rare"]
+    records = [
+        record(
+            trace_id=f"t-{at}",
+            offset=at,
+            time=AT_MS / 1000 - (1 - at // 53) * HOUR_S,
+            segments={"tenant": tenants[at % 53]},
+        )
+        for at in range(106)
+    ]
+    made = pipeline({"lanes": {"fast": 0.0001}, "first_per_hour": {"tenant": 2}})
+    rows = made.process(records).block.scores
+    scored = [row.trace_id for row in rows if row.status == "scored"]
+    assert scored == [f"t-{at}" for at in (0, 1, 50, 51, 53, 54, 103, 104)]
+    assert {row.weight for row in rows if row.trace_id in scored} == {1.0}
+    assert {round(row.weight) for row in rows if row.trace_id not in scored} == {10_000}
+    again = made.process(records).block.scores
+    assert [row.trace_id for row in again if row.status == "scored"] == scored, "also when they are read again"
+
+
+def test_a_trace_with_an_error_is_scored_for_certain_unless_the_evaluator_is_off() -> None:
+    broken = many(50, error={"type": "Timeout"})
+    always = {"always": {"errors": True}}
+    rows = scores({"lanes": {"fast": 0.01}, **always}, broken)
+    assert {(row.status, row.weight) for row in rows} == {("scored", 1.0)}
+    rows = scores({"lanes": {"fast": 0.0}, **always}, broken)
+    assert {(row.status, row.weight) for row in rows} == {("sampled_out", 0.0)}
+    assert share(scores({"lanes": {"fast": 0.01}, **always}, many(50))) < 0.2
+
+
+@given(st.lists(st.floats(0.2, 1), min_size=1, max_size=4), st.integers(1, 40))
+def test_weights_of_scored_traces_add_up_to_the_traffic(rates: list[float], size: int) -> None:
+    """Within five standard deviations."""
+    rules = [{"segments": {"part": str(at)}, "rate": rate} for at, rate in enumerate(rates)]
+    records = [
+        record(trace_id=f"{size}-{at}", offset=at, segments={"part": str(at % len(rates))}) for at in range(size * 10)
+    ]
+    rows = scores({"rules": rules}, records)
+    variance = sum(row.weight - 1 for row in rows)
+    total = sum(row.weight for row in rows if row.status == "scored")
+    assert abs(total - len(rows)) <= 5 * variance**0.5 + 1e-6
+
+
+def test_a_trace_beyond_the_limits_of_judges_is_stored_with_the_limit_and_its_probability() -> None:
+    records = [
+        record(trace_id=f"t-{at}", offset=at, answer=f"Answer {at} is {'odd' if at % 2 else 'even'}.")
+        for at in range(60)
+    ]
+    resources = Resources(judge=LimitedJudge())
+    done = pipeline({"lanes": {"judge": 0.5}}, listed, resources).process(records)
+    statuses = {(row.status, row.reason) for row in done.block.scores}
+    assert statuses == {
+        ("scored", ""),
+        ("sampled_out", "not_sampled"),
+        ("sampled_out", "over_budget"),
+        ("sampled_out", "throttled"),
+    }
+    assert {row.weight for row in done.block.scores} == {2.0}
+    assert done.outcomes["listed", "scored"] == 2
+
+
+def test_the_slices_of_the_lane_judge_follow_the_highest_rate() -> None:
+    endpoint = {"judge": {"endpoints": {"local": {"url": "http://judge/v1", "model": "m"}}}}
+
+    def records(**sampling: Any) -> int:
+        return limits_of(Settings.model_validate({"evaluators": endpoint, "sampling": sampling}), "judge").slice_records
+
+    assert records(lanes={"judge": 0.1}) == 320
+    assert records(lanes={"judge": 0.1}, rules=[{"app": "shop", "rate": 0.5}]) == 64
