@@ -15,7 +15,7 @@ from ragtide.sinks.clickhouse.database import Database
 
 
 class BudgetRow(NamedTuple):
-    """Table `judge_budget`."""
+    """Table `budget_leases`."""
 
     day: date
     app: str
@@ -46,11 +46,11 @@ class StoredLedger:
         self._store(day, app, spent_usd)
 
     def _store(self, day: date, app: str, usd: float) -> None:
-        self._database.insert("judge_budget", [BudgetRow(day, app, self._process, usd, next(self._versions))])
+        self._database.insert("budget_leases", [BudgetRow(day, app, self._process, usd, next(self._versions))])
 
     def _leased_by_others(self, day: date, app: str) -> float:
         [row] = self._database.rows(
-            "SELECT sum(usd) AS usd FROM judge_budget FINAL "
+            "SELECT sum(usd) AS usd FROM budget_leases FINAL "
             "WHERE day = {day:Date} AND app = {app:String} AND process != {process:String}",
             {"day": day, "app": app, "process": self._process},
         )

@@ -292,7 +292,7 @@ ENGINE = AggregatingMergeTree
 ORDER BY name
 COMMENT 'Position of each job that reads rows in the order of their version.';
 
-CREATE TABLE IF NOT EXISTS judge_budget
+CREATE TABLE IF NOT EXISTS budget_leases
 (
     day Date COMMENT 'Day on which the money may be spent, UTC',
     app LowCardinality(String) COMMENT 'Application whose traces are judged',

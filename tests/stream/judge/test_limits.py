@@ -265,7 +265,7 @@ def test_processes_together_never_lease_more_than_the_budget(database: Database)
     for thread in threads:
         thread.join()
     assert sum(leased.values()) <= budget_usd + 1e-9
-    [row] = database.rows("SELECT sum(usd) AS usd FROM judge_budget FINAL")
+    [row] = database.rows("SELECT sum(usd) AS usd FROM budget_leases FINAL")
     assert row["usd"] == pytest.approx(sum(leased.values()))
 
 

@@ -32,8 +32,8 @@ def kinds() -> set[str]:
 
 
 def test_settings_of_the_page_are_valid(tmp_path: Path) -> None:
-    assert len(TABLES) == 3
-    prompts = tomllib.loads(TABLES[2])
+    assert len(TABLES) == 5
+    prompts = tomllib.loads(TABLES[4])
     assert prompts["evaluators"]["judge"]["prompts"].keys() == {"support"}
     file = tmp_path / "ragtide.toml"
     more = TABLES[0].replace("small", "large").partition("[sampling")[0]
@@ -43,6 +43,15 @@ def test_settings_of_the_page_are_valid(tmp_path: Path) -> None:
     judge = load(file, {variable[1]: "sk-1"}).settings.evaluators.judge
     assert judge.endpoints["small"].api_key.get_secret_value() == "sk-1"
     assert (judge.endpoint_of("faithfulness"), judge.endpoint_of("safety_critic")) == ("small", "large")
+
+
+def test_sampling_and_limits_of_the_page_are_valid(tmp_path: Path) -> None:
+    file = tmp_path / "ragtide.toml"
+    file.write_text("\n".join((TABLES[0].partition("[sampling")[0], TABLES[2], TABLES[3])))
+    settings = load(file, {}).settings
+    assert settings.sampling.highest_rate("judge") == 0.5
+    assert settings.evaluators.judge.limit_of("shop").usd_per_day == 50
+    assert settings.evaluators.judge.limit_of("docs").calls_per_minute == 300
 
 
 @pytest.mark.parametrize("secret", ["sk-very-secret"])
