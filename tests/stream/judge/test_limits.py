@@ -113,6 +113,7 @@ def test_spend_is_never_above_the_budget_and_the_calls_in_flight_under_any_fault
     budget_usd, concurrency = 0.2, 4
     endpoint: dict[str, Any] = {
         "concurrency": concurrency,
+        "structured": "none",
         "timeout_s": 0.1,
         "retries": 2,
         "max_tokens": 50,
@@ -120,9 +121,7 @@ def test_spend_is_never_above_the_budget_and_the_calls_in_flight_under_any_fault
     }
     with (
         chat_server(GOOD, *(FAULTS[name] for name in script), structured=("none",)) as server,
-        limited(
-            server.url, {"usd_per_day": budget_usd}, structured="none", concurrency=concurrency, **endpoint
-        ) as client,
+        limited(server.url, {"usd_per_day": budget_usd}, **endpoint) as client,
     ):
         results = ask_at_once(client, 60)
         billed = [name for name in (*script, *["good"] * 100)[: len(server.sent)] if name not in ("429", "500")]
