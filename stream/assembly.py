@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragtide.evaluators import registry
+from ragtide.evaluators.companions import check_cheap_metric
 from ragtide.evaluators.encoder import load_encoder, load_encoders
 from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
 from ragtide.evaluators.errors import ConfigError, Unavailable
 from ragtide.evaluators.judge.calls import Judge
 from ragtide.evaluators.models import load_models
-from ragtide.evaluators.plan import Plan, prepare, wanted_encoders, wanted_models
+from ragtide.evaluators.plan import Plan, only_companions, prepare, wanted_encoders, wanted_models
 from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.runtime.card_memory import limit_cards
 from ragtide.evaluators.runtime.cards import take_card
@@ -84,8 +85,14 @@ def assemble(
     Without a `database` no question gets a topic, and budgets of judges are of this process alone.
     """
     found = with_encoder_thresholds(registry.load() if evaluators is None else evaluators, settings.evaluators)
-    embedding = wanted_encoders(found, settings.evaluators, lane)
-    wanted = wanted_models(found, settings.evaluators, lane)
+    worse_than = settings.sampling.always.worse_than
+    for name in worse_than:
+        check_cheap_metric(found, name, "sampling.always.worse_than")
+    cheap = only_companions(found, settings.evaluators, lane, worse_than)
+    embedding = {*wanted_encoders(found, settings.evaluators, lane), *wanted_encoders(found, cheap, None)}
+    wanted = tuple(
+        dict.fromkeys((*wanted_models(found, settings.evaluators, lane), *wanted_models(found, cheap, None)))
+    )
     if embedding or wanted:
         if settings.evaluators.workers_per_card:
             take_card(settings.evaluators.workers_per_card)
@@ -96,11 +103,14 @@ def assemble(
             encoder = load_encoder(settings.evaluators.encoder)
         except Unavailable as error:
             log.warning("no encoder is available: %s; evaluators that embed texts are off", error)
-    encoders = load_encoders((name for name in embedding if name != SHARED), settings.evaluators.encoder)
+    encoders = load_encoders(sorted(embedding - {SHARED}), settings.evaluators.encoder)
     models = load_models(wanted, settings.evaluators)
     plan = prepare(found, settings.evaluators, lane, encoder, models, encoders)
     if plan.unavailable:
         log.warning("evaluators are off: %s; `ragtide evaluators` shows why", ", ".join(plan.unavailable))
+    companions = prepare(found, cheap, None, encoder, models, encoders)
+    if companions.unavailable:
+        log.warning("companions of judges are off: %s", ", ".join(companions.unavailable))
     if not plan.prepared and lane not in (None, "fast"):  # `fast` has traces to write all the same
         log.warning("lane %s has no evaluator that can run: it reads the topic and scores nothing", lane)
     resources = Resources(
@@ -125,6 +135,7 @@ def assemble(
         timely=timely,
         interval=interval,
         event_bounds=event_bounds,
+        companions=companions.prepared,
         topics=topics.current if topics else dict,
         clock=clock,
     )

@@ -115,6 +115,11 @@ class JudgeSettings(BaseModel, extra="forbid", frozen=True):
         default=JudgeLimit(), description="Limits of each application. Traces beyond them are not judged."
     )
     limit_by_app: dict[str, JudgeLimit] = Field(default={}, description="Other limits by application.")
+    companions: dict[str, str] = Field(
+        default={},
+        description="Companions by metric of a judge: cheap metrics that see every trace and make estimates of sampled "
+        'scores more precise, e.g. "context_relevance.context_relevance" = "retrieval_ranking.ndcg". Empty: none.',
+    )
     prompts: dict[str, Path] = Field(
         default={}, description="Files with prompts of your own, by the name of the prompt that they replace."
     )

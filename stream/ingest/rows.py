@@ -23,7 +23,7 @@ _NO_NUMBERS: Mapping[str, float] = {}
 _NO_FINDINGS: Sequence[str] = ()
 _NO_MODEL = Model()
 _NOT_SAMPLED = NotApplicable("not_sampled")
-_NOT_SCORED = dict.fromkeys((_NOT_SAMPLED.reason, *LEFT_OUT), "sampled_out")
+_LEFT_OUT = frozenset((_NOT_SAMPLED.reason, *LEFT_OUT))
 _encode = msgspec.json.encode
 
 
@@ -132,16 +132,19 @@ def score_rows(
     outcomes: Sequence[Outcome | None],
     weights: Sequence[float],
     evidence_cut: Counter[str],
+    sums: Sequence[Mapping[str, float]] | None = None,
 ) -> list[ScoreRow]:
     """Make the rows of one evaluator's outcomes, in order. An outcome None (the task is not evaluated) has no row.
 
-    A trace that a limit of judges left out was sampled and is stored as one that was not, with the limit as reason.
-    Stores the first 1,000 places of evidence of each outcome; `evidence_cut` counts, by evaluator, those with more.
+    A trace that a limit of judges left out is stored like one outside the sample, with the limit as reason. `sums` are
+    further parts of each row. Stores the first 1,000 places of evidence of each outcome; `evidence_cut` counts, by
+    evaluator, those with more.
     """
     evaluator, fingerprint = prepared.evaluator.id, prepared.fingerprint
     version = pack(0, 0, evaluator_version=prepared.evaluator.version)
     rows = []
-    for ctx, outcome, weight in zip(ctxs, outcomes, weights, strict=True):
+    more: Sequence[Mapping[str, float]] = [_NO_NUMBERS] * len(ctxs) if sums is None else sums
+    for ctx, outcome, weight, own in zip(ctxs, outcomes, weights, more, strict=True):
         if outcome is None:
             continue
         metrics, categories, parts = _NO_NUMBERS, _NO_LABELS, _NO_NUMBERS
@@ -155,7 +158,7 @@ def score_rows(
                     evidence = _encode(outcome.evidence[:MOST_EVIDENCE]).decode()
                     evidence_cut[evaluator] += len(outcome.evidence) > MOST_EVIDENCE
             else:
-                status, reason = _NOT_SCORED.get(outcome.reason, "not_applicable"), outcome.reason
+                status, reason = "sampled_out" if is_left_out(outcome) else "not_applicable", outcome.reason
             if outcome.findings:
                 findings = [finding.kind for finding in outcome.findings]
         trace = ctx.trace
@@ -172,7 +175,7 @@ def score_rows(
                 reason,
                 metrics,
                 categories,
-                parts,
+                {**parts, **own} if own else parts,
                 evidence,
                 findings,
                 fingerprint,
@@ -183,6 +186,11 @@ def score_rows(
             )
         )
     return rows
+
+
+def is_left_out(outcome: NotApplicable) -> bool:
+    """Whether the trace was not in the sample, or a limit of judges left it out."""
+    return outcome.reason in _LEFT_OUT
 
 
 def with_not_sampled(

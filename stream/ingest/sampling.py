@@ -13,6 +13,7 @@ from hashlib import blake2b
 
 from ragtide.evaluators.plan import PreparedEvaluator
 from ragtide.evaluators.trace import Trace
+from ragtide.stream.ingest.estimation import CheapScores
 from ragtide.stream.ingest.rows import TraceContext
 from ragtide.stream.settings.sampling import SamplingRule, SamplingSettings
 
@@ -36,7 +37,12 @@ class Decisions:
 class Sampler:
     """Decides which traces the evaluators of a plan score. Used by one thread."""
 
-    def __init__(self, settings: SamplingSettings, plan: Sequence[PreparedEvaluator]) -> None:
+    def __init__(
+        self,
+        settings: SamplingSettings,
+        plan: Sequence[PreparedEvaluator],
+        companions: Sequence[PreparedEvaluator] = (),
+    ) -> None:
         self.rates = [rate_of(settings, prepared) for prepared in plan]  # where no rule matches
         self._rules = settings.rules
         self._rules_of = [
@@ -49,10 +55,18 @@ class Sampler:
         ]
         self._always = settings.always
         self._first_traces = _FirstTraces(settings.first_per_hour)
+        better = {
+            f"{one.evaluator.id}.{metric.key}": metric.better for one in companions for metric in one.evaluator.metrics
+        }
+        self._worse_than = {
+            name: (limit, better[name] == "higher")
+            for name, limit in settings.always.worse_than.items()
+            if name in better
+        }
 
-    def decide(self, batch: Sequence[TraceContext]) -> list[Decisions]:
-        """Decide about a batch, in the order of the plan."""
-        included = self._included(batch)
+    def decide(self, batch: Sequence[TraceContext], cheap: CheapScores) -> list[Decisions]:
+        """Decide about a batch with these scores of companions, in the order of the plan."""
+        included = self._included(batch, cheap)
         keys = list(zip(self.rates, self._rules_of, strict=True))
         lots: list[int] = []
         decided: dict[tuple[float, tuple[int, ...]], Decisions] = {}
@@ -70,14 +84,17 @@ class Sampler:
             decided[rate, own] = Decisions(weights, not_sampled)
         return [decided[key] for key in keys]
 
-    def _included(self, batch: Sequence[TraceContext]) -> list[bool] | None:
+    def _included(self, batch: Sequence[TraceContext], cheap: CheapScores) -> list[bool] | None:
         """Return which traces are in every sample; None if none can be."""
-        if not (self._always.errors or self._first_traces.segments):
+        if not (self._always.errors or self._first_traces.segments or self._worse_than):
             return None
-        first = [self._first_traces.include(ctx) for ctx in batch]
-        return [
-            yes or (self._always.errors and ctx.trace.error is not None) for yes, ctx in zip(first, batch, strict=True)
-        ]
+        included = [self._first_traces.include(ctx) for ctx in batch]
+        for name, (limit, is_higher_better) in self._worse_than.items():
+            for at, score in enumerate(cheap[name]):
+                included[at] |= score is not None and (score < limit if is_higher_better else score > limit)
+        if self._always.errors:
+            included = [yes or ctx.trace.error is not None for yes, ctx in zip(included, batch, strict=True)]
+        return included
 
 
 class _FirstTraces:

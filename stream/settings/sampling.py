@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from ragtide.evaluators.spec import Lane
+from ragtide.evaluators.spec import Evaluator, Lane
 
 Rate = Annotated[float, Field(ge=0, le=1)]
 
@@ -27,6 +27,11 @@ class AlwaysSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
     """Traces that are in every sample."""
 
     errors: bool = Field(default=False, description="Evaluate every trace with an error.")
+    worse_than: dict[str, float] = Field(
+        default={},
+        description="Lane judge: judge every trace with a worse score than this, by cheap metric, e.g. "
+        '"support.support" = 0.3.',
+    )
 
 
 class SamplingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
@@ -52,6 +57,12 @@ class SamplingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fal
     always: AlwaysSettings = Field(
         default=AlwaysSettings(), description="Traces that every evaluator scores whose share is not 0."
     )
+
+    def weighs(self, evaluator: Evaluator) -> bool:
+        """Whether scores of the evaluator may stand for others, so that they need weights."""
+        own = self.evaluators.get(evaluator.id, self.lanes.get(evaluator.lane, 1.0))
+        ruled = (rule.rate for rule in self.rules if not rule.evaluators or evaluator.id in rule.evaluators)
+        return any(rate < 1 for rate in (own, *ruled))
 
     def highest_rate(self, lane: Lane) -> float:
         """Return the highest share of an evaluator of the lane, about."""

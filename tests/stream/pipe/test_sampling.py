@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from pydantic import BaseModel
 from ragtide.evaluators.judge.calls import OVER_BUDGET, THROTTLED, Conversation, Done, JudgeCall, JudgeUse, Section
 from ragtide.evaluators.judge.hashing import HashingJudge
 from ragtide.evaluators.judge.replies import Texts
-from ragtide.evaluators.outcome import Outcome, Scored
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
 from ragtide.evaluators.plan import PreparedEvaluator
+from ragtide.evaluators.prediction_powered import add_sums, estimate, parts_of, sums_of
 from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.spec import Metric, Need, NoParams, Shared, evaluator
 from ragtide.sinks.rows import ScoreRow
@@ -171,6 +173,86 @@ def test_a_trace_beyond_the_limits_of_judges_is_stored_with_the_limit_and_its_pr
     }
     assert {row.weight for row in done.block.scores} == {2.0}
     assert done.outcomes["listed", "scored"] == 2
+
+
+@evaluator(
+    "odd",
+    version=1,
+    domain="generation",
+    method="rule",
+    inputs=Answer,
+    metrics=[Metric("odd", better="lower", primary=True)],
+)
+def odd(rows: Sequence[Answer], shared: Shared, params: BaseModel) -> Iterable[Outcome]:
+    """1 for an odd answer; not applicable to an answer that does not say."""
+    for row in rows:
+        yield (
+            NotApplicable("unknown")
+            if "even" not in row.answer and "odd" not in row.answer
+            else Scored({"odd": float("odd" in row.answer)})
+        )
+
+
+def estimated(
+    records: Sequence[Any], sampling: Mapping[str, Any], resources: Resources | None = None
+) -> list[ScoreRow]:
+    judge = {"judge": {"companions": {"listed.n": "odd.odd"}}}
+    settings = Settings.model_validate({"sampling": sampling, "evaluators": judge})
+    plan, companions = ([PreparedEvaluator(one, NoParams(), "f", ())] for one in (listed, odd))
+    made = Pipeline(
+        plan, resources or Resources(judge=HashingJudge()), settings, lane="judge", companions=companions, clock=clock
+    )
+    return made.process(records).block.scores
+
+
+def parity(number: int) -> list[Any]:
+    words = ("even", "odd", "neither")
+    return [record(trace_id=f"t-{at}", offset=at, answer=f"Answer {at} is {words[at % 3]}.") for at in range(number)]
+
+
+def test_every_row_of_a_judge_carries_the_companion_and_judged_ones_the_score_too() -> None:
+    rows = estimated(parity(300), {"lanes": {"judge": 0.25}})
+    assert {row.evaluator for row in rows} == {"listed"}, "a companion has no rows in this lane"
+    cheap = {"even": 0.0, "odd": 1.0, "neither": 0.5}
+    for at, row in enumerate(rows):
+        score = row.metrics.get("n")
+        f = cheap[("even", "odd", "neither")[at % 3]]
+        assert row.parts == parts_of("n", f, 4.0, judged=score is not None, score=score)
+    made = estimate(add_sums(sums_of("n", row.parts) for row in rows))
+    assert made is not None
+    assert made.traces == 300
+    assert made.scored == sum(row.status == "scored" for row in rows)
+    assert made.plain.value == pytest.approx(fmean(row.metrics["n"] for row in rows if row.metrics))
+
+
+def test_a_trace_that_a_limit_left_out_counts_as_not_judged() -> None:
+    rows = estimated(parity(300), {"lanes": {"judge": 0.5}}, Resources(judge=LimitedJudge()))
+    made = estimate(add_sums(sums_of("n", row.parts) for row in rows))
+    assert made is not None
+    assert (made.traces, made.judged, made.scored) == (300, 2, 2)
+
+
+def test_a_trace_that_can_never_be_judged_is_no_part_of_the_estimate() -> None:
+    rules = [{"segments": {"tenant": "secret"}, "rate": 0}]
+    records = [*parity(30), *many(20, segments={"tenant": "secret"})]
+    rows = estimated(records, {"lanes": {"judge": 0.5}, "rules": rules})
+    assert [row.parts == {} for row in rows] == [False] * 30 + [True] * 20
+
+
+def test_without_a_companion_a_sampled_judge_has_the_weighted_mean_and_a_full_one_has_no_sums() -> None:
+    resources = Resources(judge=HashingJudge())
+    done = pipeline({"lanes": {"judge": 0.5}}, listed, resources).process(parity(100))
+    made = estimate(add_sums(sums_of("n", row.parts) for row in done.block.scores))
+    assert made is not None
+    assert (made.power, made.mean.value) == (0.0, made.plain.value)
+    assert [row.parts for row in pipeline({}, listed, resources).process(parity(3)).block.scores] == [{}] * 3
+
+
+def test_traces_with_a_worse_cheap_score_are_judged_for_certain() -> None:
+    rows = estimated(parity(300), {"lanes": {"judge": 0.01}, "always": {"worse_than": {"odd.odd": 0.5}}})
+    assert {row.weight for row in rows[1::3]} == {1.0}
+    assert {row.status for row in rows[1::3]} == {"scored"}
+    assert {round(row.weight) for at, row in enumerate(rows) if at % 3 != 1} == {100}
 
 
 def test_the_slices_of_the_lane_judge_follow_the_highest_rate() -> None:
