@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -161,3 +162,28 @@ def test_metrics_without_sums_have_no_estimate(database: Database) -> None:
     advance(here, 60)
     assert stored(database, 60) == [(None,) * 5]
     assert database.rows("SELECT count() AS n FROM windows WHERE isNotNull(weighted_mean)") == [{"n": 0}]
+
+
+def test_a_rule_judges_the_estimate_for_all_traces_and_not_the_judged_ones_alone(database: Database) -> None:
+    """Low cheap scores are all judged, of others one in five: the mean of the judged is 0.62, that of all 0.77."""
+    here = world(database)
+    rows = []
+    for at in range(200):
+        low = at % 5 == 0
+        cheap, weight = (0.3, 1.0) if low else (0.9, 5.0)
+        score = cheap - 0.01 * (at % 3) if low or at % 50 < 10 else None
+        made: dict[str, Any] = {} if score is not None else {"status": "sampled_out", "reason": "not_sampled"}
+        parts = parts_of("faithful", cheap, weight, judged=score is not None, score=score)
+        metrics = {} if score is None else {"faithful": score}
+        rows.append(score_row(here.at(at / 4), f"t{at}", metrics, evaluator="judged", parts=parts, **made))
+    here.store(rows, "judge")
+    advance(here, 60)
+    scores = [row.metrics["faithful"] for row in rows if row.metrics]
+    assert fmean(scores) < 0.75
+    [verdict] = database.rows(
+        "SELECT value, breached, samples FROM verdicts FINAL WHERE metric = 'judged.faithful' AND segment = '' "
+        "AND rule_id LIKE 'mean:%'"
+    )
+    assert verdict["value"] == pytest.approx(expected(rows).mean.value)
+    assert 0.75 < verdict["value"] < 0.8
+    assert (verdict["breached"], verdict["samples"]) == (0, len(scores))
