@@ -118,7 +118,8 @@ class JudgeSettings(BaseModel, extra="forbid", frozen=True):
     companions: dict[str, str] = Field(
         default={},
         description="Companions by metric of a judge: cheap metrics that see every trace and make estimates of sampled "
-        'scores more precise, e.g. "context_relevance.context_relevance" = "context_relevancy_soft.recall_relevancy". Empty: none.',
+        'scores more precise, e.g. "context_relevance.context_relevance" = '
+        '"context_relevancy_soft.precision_relevancy". Empty: none.',
     )
     prompts: dict[str, Path] = Field(
         default={}, description="Files with prompts of your own, by the name of the prompt that they replace."
