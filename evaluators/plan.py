@@ -1,7 +1,7 @@
 """Resolves settings before the first record: which evaluators run, with which parameters, on which tasks."""
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from types import MappingProxyType
@@ -89,13 +89,17 @@ def prepare(
 
 
 def only_companions(
-    registry: Mapping[str, Evaluator], settings: EvaluatorSettings, lane: Lane | None, more: Iterable[str] = ()
+    registry: Mapping[str, Evaluator],
+    settings: EvaluatorSettings,
+    lane: Lane | None,
+    is_sampled: Callable[[Evaluator], bool],
+    more: Iterable[str] = (),
 ) -> EvaluatorSettings:
-    """Restrict the settings to the companions of judges that run in the lane, and to the evaluators of `more` metrics.
+    """Restrict the settings to the companions of sampled judges of the lane, and to the evaluators of `more` metrics.
 
     If a companion cannot run, it is unavailable, also where `enabled` does not name it.
     """
-    judges = [one for one in registry.values() if one.judge is not None and is_on(one, settings)]
+    judges = [one for one in registry.values() if one.judge is not None and is_on(one, settings) and is_sampled(one)]
     names = {
         companion_of(one, metric, settings) or ""
         for one in judges

@@ -19,6 +19,7 @@ from ragtide.evaluators.runtime.cards import take_card
 from ragtide.evaluators.spec import SHARED, Evaluator, Lane, Need
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
+from ragtide.stream.ingest.estimation import stands_for_others
 from ragtide.stream.ingest.timeliness import EventBounds
 from ragtide.stream.pipeline import Interval, Pipeline
 from ragtide.stream.settings.loader import Settings
@@ -88,7 +89,9 @@ def assemble(
     worse_than = settings.sampling.always.worse_than
     for name in worse_than:
         check_cheap_metric(found, name, "sampling.always.worse_than")
-    cheap = only_companions(found, settings.evaluators, lane, worse_than)
+    cheap = only_companions(
+        found, settings.evaluators, lane, lambda judge: stands_for_others(judge, settings), worse_than
+    )
     embedding = {*wanted_encoders(found, settings.evaluators, lane), *wanted_encoders(found, cheap, None)}
     wanted = tuple(
         dict.fromkeys((*wanted_models(found, settings.evaluators, lane), *wanted_models(found, cheap, None)))

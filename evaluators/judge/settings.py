@@ -160,6 +160,12 @@ class JudgeSettings(BaseModel, extra="forbid", frozen=True):
         return self.limit_by_app.get(app, self.limit)
 
     @property
+    def has_limits(self) -> bool:
+        """Whether a limit may leave out a trace."""
+        limits = (self.limit, *self.limit_by_app.values())
+        return self.has_budget or any(limit.calls_per_minute is not None for limit in limits)
+
+    @property
     def has_budget(self) -> bool:
         """Whether the money of an application is limited."""
         return any(limit.usd_per_day is not None for limit in (self.limit, *self.limit_by_app.values()))

@@ -13,7 +13,7 @@ from ragtide.evaluators.plan import PreparedEvaluator
 from ragtide.evaluators.prediction_powered import parts_of
 from ragtide.evaluators.resources import Batch
 from ragtide.evaluators.run import run_all
-from ragtide.evaluators.spec import Metric
+from ragtide.evaluators.spec import Evaluator, Metric
 from ragtide.evaluators.trace import Trace
 from ragtide.stream.ingest.rows import is_left_out
 from ragtide.stream.settings.loader import Settings
@@ -72,9 +72,14 @@ class Companions:
         return sums
 
 
+def stands_for_others(evaluator: Evaluator, settings: Settings) -> bool:
+    """Whether a trace that the judge scores may stand for others: of a sample, or within limits."""
+    return settings.sampling.weighs(evaluator) or settings.evaluators.judge.has_limits
+
+
 def _estimated(prepared: PreparedEvaluator, metrics: Mapping[str, Metric], settings: Settings) -> list[_Estimated]:
     evaluator = prepared.evaluator
-    if evaluator.judge is None:
+    if evaluator.judge is None or not stands_for_others(evaluator, settings):
         return []
     found = []
     for metric in evaluator.metrics:
@@ -83,7 +88,7 @@ def _estimated(prepared: PreparedEvaluator, metrics: Mapping[str, Metric], setti
         if companion is not None:
             middle = (companion.low + companion.high) / 2 if companion.bounded else 0.0
             found.append(_Estimated(metric.key, name, middle))
-        elif settings.sampling.weighs(evaluator):
+        else:
             found.append(_Estimated(metric.key, None, 0.0))
     return found
 

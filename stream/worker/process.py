@@ -93,6 +93,7 @@ async def _run_until_signal(settings: Settings, lane: Lane, port: int) -> None:
             )
     finally:
         await _cancel_tasks()
+        await asyncio.to_thread(assembled.resources.close)  # before the database: it gives back a judge's budget
         sink.close()
 
 

@@ -10,15 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from ragtide.evaluators import registry
+from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.judge.calls import OVER_BUDGET, THROTTLED, Conversation, Done, JudgeCall, JudgeUse, Section
 from ragtide.evaluators.judge.hashing import HashingJudge
 from ragtide.evaluators.judge.replies import Texts
 from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
-from ragtide.evaluators.plan import PreparedEvaluator
+from ragtide.evaluators.plan import PreparedEvaluator, only_companions, prepare
 from ragtide.evaluators.prediction_powered import add_sums, estimate, parts_of, sums_of
 from ragtide.evaluators.resources import Resources
-from ragtide.evaluators.spec import Metric, Need, NoParams, Shared, evaluator
+from ragtide.evaluators.spec import Lane, Metric, Need, NoParams, Shared, evaluator
 from ragtide.sinks.rows import ScoreRow
+from ragtide.stream.ingest.estimation import stands_for_others
 from ragtide.stream.pipeline import Pipeline
 from ragtide.stream.settings.loader import Settings
 from ragtide.stream.worker.lane import limits_of
@@ -246,6 +249,30 @@ def test_without_a_companion_a_sampled_judge_has_the_weighted_mean_and_a_full_on
     assert made is not None
     assert (made.power, made.mean.value) == (0.0, made.plain.value)
     assert [row.parts for row in pipeline({}, listed, resources).process(parity(3)).block.scores] == [{}] * 3
+
+
+def test_a_companion_runs_only_where_a_judge_is_sampled_or_limited() -> None:
+    endpoint = {"url": "http://judge/v1", "model": "m", "input_usd_per_million": 1, "output_usd_per_million": 1}
+    judge = {"endpoints": {"local": endpoint}}
+    limited = {**judge, "limit": {"usd_per_day": 1}}
+    found = registry.load()
+
+    def companions(lane: Lane, judge: Mapping[str, Any], **sampling: Any) -> list[str]:
+        settings = Settings.model_validate(
+            {"evaluators": {"enabled": ["faithfulness"], "judge": judge}, "sampling": sampling}
+        )
+        chosen = only_companions(found, settings.evaluators, lane, lambda one: stands_for_others(one, settings))
+        return [one.evaluator.id for one in prepare(found, chosen, None, None).prepared]
+
+    assert companions("judge", judge, lanes={"judge": 0.1}) == ["support"]
+    assert companions("judge", limited) == ["support"]
+    assert companions("judge", judge) == []
+    assert companions("fast", judge, lanes={"judge": 0.1}) == []
+    off = {**judge, "companions": {"faithfulness.faithfulness": ""}}
+    assert companions("judge", off, lanes={"judge": 0.1}) == []
+    for wrong in ({"faithfulness.faithfulness": "ragas.ragas"}, {"rouge.rouge_1": "support.support"}):
+        with pytest.raises(ConfigError, match=r"evaluators\.judge\.companions\.(faithful|rouge)"):
+            companions("judge", {**judge, "companions": wrong})
 
 
 def test_traces_with_a_worse_cheap_score_are_judged_for_certain() -> None:
