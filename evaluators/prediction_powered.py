@@ -29,6 +29,7 @@ from typing import Any
 PREFIX = "ppi."
 CONFIDENCE = 0.95
 _FEWEST = 3  # scores from which an interval is made
+_FEWEST_TUNED = 10  # from which the power is tuned: from fewer it would be mostly noise
 _ROUNDING = 1e-12  # relative: a smaller variance comes from the arithmetic
 
 
@@ -45,8 +46,8 @@ class WeightedMean:
 class Estimate:
     """The estimate of a window, beside the weighted mean of the scores alone.
 
-    `power` is the weight of the companion; 0 if it does not help. `saved` is the number of further judged traces that
-    the weighted mean would need for an interval as narrow as the estimate's.
+    `power` is the weight of the companion; 0 if it does not help, or if fewer than ten scores cannot tell. `saved` is
+    the number of further judged traces that the weighted mean would need for an interval as narrow as the estimate's.
     """
 
     mean: WeightedMean
@@ -99,7 +100,7 @@ def add_sums(windows: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def estimate(sums: Mapping[str, float], confidence: float = CONFIDENCE, power: float | None = None) -> Estimate | None:
-    """Return the estimate of a window with these sums; None without a score. `power` is tuned if it is None."""
+    """Return the estimate of a window with these sums; None without a score. `power` is tuned if not given."""
     of = {name: sums.get(name, 0.0) for name in row_sums(0.0, 0.0, 0.0, 0.0, 0.0)}
     n, scored = of["n"], of["s"]
     if not of["sw"] or not of["jw"] or not n:
@@ -107,16 +108,16 @@ def estimate(sums: Mapping[str, float], confidence: float = CONFIDENCE, power: f
     plain = of["swy"] / of["sw"]
     mean_f, judged_f = of["f"] / n, of["jwf"] / of["jw"]
     moments = _moments(of, plain, mean_f, judged_f)
-    freedom = of["sw"] ** 2 / of["sww"] - 1  # of as many scores with equal weights (Kish 1965)
+    size = of["sw"] ** 2 / of["sww"]  # number of scores with equal weights that tell as much (Kish 1965)
     plain_variance = moments.zz / n**2
     if power is None:
-        power = moments.best_power
+        power = moments.best_power if scored >= _FEWEST_TUNED else 0.0
     variance = moments.variance(power) / n**2
     value = plain + power * (mean_f - judged_f)
     saved = of["j"] * (plain_variance / variance - 1) if variance > 0 and plain_variance > 0 else 0.0
     return Estimate(
-        _interval(value, variance, scored, freedom - (1 if power else 0), confidence),
-        _interval(plain, plain_variance, scored, freedom, confidence),
+        _interval(value, variance, scored, size, 2 if power else 1, confidence),
+        _interval(plain, plain_variance, scored, size, 1, confidence),
         power=power,
         traces=round(n),
         judged=round(of["j"]),
@@ -160,11 +161,14 @@ def _moments(of: Mapping[str, float], plain: float, mean_f: float, judged_f: flo
     )
 
 
-def _interval(value: float, variance: float, scored: float, freedom: float, confidence: float) -> WeightedMean:
+def _interval(
+    value: float, variance: float, scored: float, size: float, estimated: int, confidence: float
+) -> WeightedMean:
+    """Make Student's interval. `estimated` numbers, the mean among them, came from the scores themselves."""
+    freedom = size - estimated
     if scored < _FEWEST or variance <= 0 or freedom <= 0:
         return WeightedMean(value)
     from scipy.special import stdtrit
 
-    error = math.sqrt(variance * (freedom + 1) / freedom)
-    half_width = error * float(stdtrit(freedom, (1 + confidence) / 2))
+    half_width = math.sqrt(variance * size / freedom) * float(stdtrit(freedom, (1 + confidence) / 2))
     return WeightedMean(value, value - half_width, value + half_width)

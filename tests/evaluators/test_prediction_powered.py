@@ -240,16 +240,23 @@ def _half_width(made: Estimate) -> float:
     return (made.mean.high - made.mean.low) / 2
 
 
-def test_by_hand() -> None:
-    """Two of four traces judged, each with the probability 1/2: f = 0, 0, 1, 1, and y = 0.2 of one 0, 0.8 of one 1."""
-    rows = [parts_of("m", f, 2.0, judged=y is not None, score=y) for f, y in ((0, 0.2), (0, None), (1, 0.8), (1, None))]
+def by_hand(times: int) -> Estimate:
+    some = ((0, 0.2), (0, None), (1, 0.8), (1, None)) * times
+    rows = [parts_of("m", f, 2.0, judged=y is not None, score=y) for f, y in some]
     made = estimate(add_sums(sums_of("m", row) for row in rows))
     assert made is not None
+    return made
+
+
+def test_by_hand() -> None:
+    """Half of the traces judged, each with the probability 1/2: f = 0 or 1, and y = 0.2 of a 0, 0.8 of a 1."""
+    made = by_hand(5)
     assert made.plain.value == pytest.approx(0.5)
     assert made.mean.value == pytest.approx(0.5), "the sample has as many ones as the traffic"
     assert made.power == pytest.approx(0.6)
-    assert (made.traces, made.judged, made.scored) == (4, 2, 2)
-    assert made.mean.low is None, "of two scores"
+    assert (made.traces, made.judged, made.scored) == (20, 10, 10)
+    assert by_hand(2).power == 0.0, "of four scores"
+    assert by_hand(1).mean.low is None, "of two"
 
 
 def test_where_scores_do_not_vary_there_is_no_interval() -> None:
