@@ -2,8 +2,9 @@
 
 A trace has one lot, from 0 to 1, by its id only: an evaluator scores it if the lot is below the probability. So every
 lane and every redelivery draws alike, the sample of a smaller rate is part of a larger one's, and evaluators share the
-calls of a judge. The probability depends on the trace, never on the lot or on any score by the evaluator itself, so
-that scores weighted by 1 / probability estimate what all traces would have scored (Horvitz and Thompson 1952).
+calls of a judge. The probability depends on the trace and on those before it, never on the lot or on a score by the
+evaluator itself, so that scores weighted by 1 / probability estimate what all traces would have scored (Horvitz and
+Thompson 1952).
 """
 
 from collections import OrderedDict
@@ -53,6 +54,7 @@ class Sampler:
             )
             for prepared in plan
         ]
+        self._are_judges = [prepared.evaluator.judge is not None for prepared in plan]
         self._always = settings.always
         self._first_traces = _FirstTraces(settings.first_per_hour)
         better = {
@@ -66,35 +68,40 @@ class Sampler:
 
     def decide(self, batch: Sequence[TraceContext], cheap: CheapScores) -> list[Decisions]:
         """Decide about a batch with these scores of companions, in the order of the plan."""
-        included = self._included(batch, cheap)
-        keys = list(zip(self.rates, self._rules_of, strict=True))
+        included, worse = self._included(batch), self._worse(batch, cheap)
+        keys = list(zip(self.rates, self._rules_of, self._are_judges, strict=True))
         lots: list[int] = []
-        decided: dict[tuple[float, tuple[int, ...]], Decisions] = {}
-        for rate, own in dict.fromkeys(keys):
+        decided: dict[tuple[float, tuple[int, ...], bool], Decisions] = {}
+        for rate, own, is_judge in dict.fromkeys(keys):
             rules = [self._rules[at] for at in own]
             probabilities = [_rate_by(rules, rate, ctx.trace) for ctx in batch] if rules else [rate] * len(batch)
-            if included is not None:
-                pairs = zip(probabilities, included, strict=True)
-                probabilities = [1.0 if yes and probability else probability for probability, yes in pairs]
+            for at in {*included, *worse} if is_judge else included:
+                probabilities[at] = 1.0 if probabilities[at] else 0.0
             not_sampled: list[int] = []
             if any(probability < 1 for probability in probabilities):
                 lots = lots or [_lot(ctx.trace.trace_id) for ctx in batch]
                 not_sampled = [at for at, lot in enumerate(lots) if lot >= probabilities[at] * _LOTS]
             weights = [1 / probability if probability else 0.0 for probability in probabilities]
-            decided[rate, own] = Decisions(weights, not_sampled)
+            decided[rate, own, is_judge] = Decisions(weights, not_sampled)
         return [decided[key] for key in keys]
 
-    def _included(self, batch: Sequence[TraceContext], cheap: CheapScores) -> list[bool] | None:
-        """Return which traces are in every sample; None if none can be."""
-        if not (self._always.errors or self._first_traces.segments or self._worse_than):
-            return None
-        included = [self._first_traces.include(ctx) for ctx in batch]
-        for name, (limit, is_higher_better) in self._worse_than.items():
-            for at, score in enumerate(cheap[name]):
-                included[at] |= score is not None and (score < limit if is_higher_better else score > limit)
+    def _included(self, batch: Sequence[TraceContext]) -> list[int]:
+        """Return the positions of traces that are in every sample."""
+        found: list[int] = []
+        if self._first_traces.segments:
+            found += [at for at, ctx in enumerate(batch) if self._first_traces.include(ctx)]
         if self._always.errors:
-            included = [yes or ctx.trace.error is not None for yes, ctx in zip(included, batch, strict=True)]
-        return included
+            found += [at for at, ctx in enumerate(batch) if ctx.trace.error is not None]
+        return found
+
+    def _worse(self, batch: Sequence[TraceContext], cheap: CheapScores) -> list[int]:
+        """Return the positions of traces with a cheap score that every judge looks at."""
+        return [
+            at
+            for name, (limit, is_higher_better) in self._worse_than.items()
+            for at, score in zip(range(len(batch)), cheap[name], strict=True)
+            if score is not None and (score < limit if is_higher_better else score > limit)
+        ]
 
 
 class _FirstTraces:
