@@ -1,5 +1,6 @@
 """`ragtide calibrate`."""
 
+import json
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,7 +96,7 @@ def _lines(metric: "MetricRef", app: str | None, made: "Calibration") -> list[st
         return [*lines, f"no proposal: it takes {FEWEST} good and {FEWEST} bad answers, and scores that differ"]
     lines += [_line("proposed", made.proposed), f"  on other answers: {_kappa(made.kappa_elsewhere)}"]
     side = "min" if metric.metric.better == "higher" else "max"
-    lines += ["", "[[rules.overrides]]", f'metric = "{metric.name}"', *([f'app = "{app}"'] if app else [])]
+    lines += ["", "[[rules.overrides]]", f'metric = "{metric.name}"', *([f"app = {json.dumps(app)}"] if app else [])]
     return [*lines, f"{side} = {made.proposed.threshold:.10g}"]
 
 

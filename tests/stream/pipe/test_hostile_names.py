@@ -107,6 +107,12 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
         ["{spans}", "--trace", HOSTILE],
         ["{spans}", "--logs", HOSTILE],
     ),
+    "calibrate": (
+        [HOSTILE],
+        ["groundedness.groundedness", "--app", HOSTILE],
+        ["groundedness.groundedness", "--run", HOSTILE],
+        ["groundedness.groundedness", "--json"],
+    ),
     "worker": (["--lane", HOSTILE],),
     "config": (
         ["--config", HOSTILE],
