@@ -21,9 +21,9 @@ from aiohttp import web
 from benchmarks.prose_traces import prose_traces
 from ragtide.evaluators import registry
 from ragtide.evaluators.encoder.hashing import HashingEncoder
-from ragtide.evaluators.judge.calls import Asker, JudgeCall, Section, TraceCalls
+from ragtide.evaluators.judge.calls import Answer, Asker, JudgeCall, Section, TraceCalls
 from ragtide.evaluators.judge.hashing import HashingJudge
-from ragtide.evaluators.judge.replies import JudgeReply, Verdicts
+from ragtide.evaluators.judge.replies import Verdicts
 from ragtide.evaluators.judge.settings import JudgeSettings
 from ragtide.evaluators.outcome import Failed
 from ragtide.evaluators.plan import PreparedEvaluator
@@ -78,7 +78,7 @@ def call(number: int) -> JudgeCall:
 
 
 def measure(client: JudgeClient, in_flight: int, seconds: float) -> Load:
-    done: SimpleQueue[JudgeReply | Failed] = SimpleQueue()
+    done: SimpleQueue[Answer] = SimpleQueue()
     trace = TraceCalls("bench")
     number = failed = finished = 0
 

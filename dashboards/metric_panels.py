@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
+from ragtide.dashboards.charts import band, dashed
 from ragtide.dashboards.panels import lines, rows, stacked_bars, with_line
 from ragtide.dashboards.rule_lines import RuleLine
 from ragtide.dashboards.sdk import board, table, timeseries
@@ -42,6 +43,8 @@ def panels(
             mean = tables.means({full: "mean"})
             queries = [mean] if metric.bounded else [tables.quantiles(full), mean]
             yield primary(evaluator, metric, queries, rule_line)
+            if evaluator.judge is not None:
+                yield estimates(evaluator, metric, tables)
     for grafana_unit in sorted({unit(metric) for metric in evaluator.metrics if not metric.primary}):
         others = [metric for metric in evaluator.metrics if not metric.primary and unit(metric) == grafana_unit]
         says = "; ".join(
@@ -85,6 +88,16 @@ def primary(
     if metric.bounded:
         panel = panel.min(metric.low).max(metric.high)
     return panel if rule_line is None or rule_line.limit is not None else with_line(panel, rule_line)
+
+
+def estimates(evaluator: Evaluator, metric: Metric, tables: Tables) -> timeseries.Panel:
+    """The estimate of a sampled metric for all traces, with its interval."""
+    says = "What the judge would give on average to all traces that it applies to, estimated from the judged ones and, "
+    says += "if the metric has a companion, from its scores of all traces. The band is the 95 % interval; no data: the "
+    says += "judge is not sampled, or too few traces were judged. The weighted mean rests on judged traces alone."
+    title = f"{name(evaluator, metric)}: estimate for all traces"
+    panel = lines(title, says, [tables.estimates(name(evaluator, metric))], unit(metric), 8)
+    return dashed(band(panel, "at least", "at most", "blue"), "weighted mean", "orange")
 
 
 def metric_link(metric: str) -> board.DashboardLink:

@@ -171,6 +171,24 @@ class Tables:
         )
         return f"SELECT $__timeInterval(start) AS time, {each} {self.windows(names)} GROUP BY time ORDER BY time"
 
+    def estimates(self, metric: str) -> str:
+        """A time series: the estimate for all traces with its 95 % interval, and the weighted mean of judged ones.
+
+        Windows of a point count by their traces; their errors are independent.
+        """
+        seen, known = "greatest(seen, 1)", "isNotNull(estimate_low)"
+        estimated = f"sumIf({seen} * estimate, {known}) / sumIf({seen}, {known})"
+        error = f"sqrt(sumIf(pow({seen} * (estimate_high - estimate_low) / 2, 2), {known})) / sumIf({seen}, {known})"
+        weighted = f"sumIf({seen} * weighted_mean, isNotNull(weighted_mean)) / sumIf({seen}, isNotNull(weighted_mean))"
+        columns = {"at least": "level - error", "estimate": "level", "at most": "level + error"}
+        each = ", ".join(f"if(isFinite(level), {found}, NULL) AS `{name}`" for name, found in columns.items())
+        return (
+            f"SELECT time, {each}, if(isFinite(weighted), weighted, NULL) AS `weighted mean` FROM ("
+            f"SELECT $__timeInterval(start) AS time, assumeNotNull({estimated}) AS level, "
+            f"assumeNotNull({error}) AS error, assumeNotNull({weighted}) AS weighted "
+            f"{self.windows([metric])} GROUP BY time) ORDER BY time"
+        )
+
     def bad_records(self, rule_line: RuleLine) -> str:
         """A time series: the share of scored records on the wrong side of the line."""
         bad, count = wrong(str(int(rule_line.is_min) * 2 - 1), str(rule_line.edge)), "nullIf(sum(scored), 0)"

@@ -1,7 +1,7 @@
 """Resolves settings before the first record: which evaluators run, with which parameters, on which tasks."""
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from types import MappingProxyType
@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from ragtide.evaluators.companions import check_companions, companion_of
 from ragtide.evaluators.encoder import Encoder, Encoders, what_is_missing
 from ragtide.evaluators.encoder.model import model_of
 from ragtide.evaluators.errors import ConfigError
@@ -62,6 +63,7 @@ def prepare(
     cannot run. Evaluators that are on by default but cannot run are listed as unavailable.
     """
     check_names(registry, settings)
+    check_companions(registry, settings)
     check_prompts(settings.judge)
     prepared: list[PreparedEvaluator] = []
     unavailable: dict[str, str] = {}
@@ -84,6 +86,29 @@ def prepare(
         else:
             unavailable[evaluator.id] = reason
     return Plan(tuple(prepared), MappingProxyType(unavailable))
+
+
+def only_companions(
+    registry: Mapping[str, Evaluator],
+    settings: EvaluatorSettings,
+    lane: Lane | None,
+    is_sampled: Callable[[Evaluator], bool],
+    more: Iterable[str] = (),
+) -> EvaluatorSettings:
+    """Restrict the settings to the companions of sampled judges of the lane, and to the evaluators of `more` metrics.
+
+    If a companion cannot run, it is unavailable, also where `enabled` does not name it.
+    """
+    judges = [one for one in registry.values() if one.judge is not None and is_on(one, settings) and is_sampled(one)]
+    names = {
+        companion_of(one, metric, settings) or ""
+        for one in judges
+        if lane in (None, one.lane)
+        for metric in one.metrics
+    }
+    wanted = {name.rpartition(".")[0] for name in (*names, *(more if names else ()))}
+    others = (id for id in registry if id not in wanted)
+    return settings.model_copy(update={"enabled": None, "disabled": (*settings.disabled, *others)})
 
 
 def wanted_encoders(
@@ -204,6 +229,7 @@ def parameters(evaluator: Evaluator, settings: EvaluatorSettings) -> BaseModel:
 def check_settings(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) -> None:
     """Raise `ConfigError` if settings name an unknown evaluator or parameter, or have a bad value."""
     check_names(registry, settings)
+    check_companions(registry, settings)
     for id in settings.params:
         parameters(registry[id], settings)
     check_prompts(settings.judge)

@@ -68,6 +68,7 @@ class Metric:
     rule: RuleKind | None = None  # if None, the default of `Evaluator.rule_of`
     optional: bool = False  # may be absent from a Scored, such as a cost that was not recorded
     unit: str | None = None  # "s", "usd", "words", ...
+    companion: str | None = None  # of a judge: `evaluator.metric` that sees every trace, see `prediction_powered`
     per: tuple[str, ...] = ()  # labels of a window metric, such as ("class",): one series for each combination
     binary: bool = False  # every score is 0 or 1, so that their mean is a share
     description: str = ""

@@ -6,18 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragtide.evaluators import registry
+from ragtide.evaluators.companions import check_cheap_metric
 from ragtide.evaluators.encoder import load_encoder, load_encoders
 from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
 from ragtide.evaluators.errors import ConfigError, Unavailable
 from ragtide.evaluators.judge.calls import Judge
 from ragtide.evaluators.models import load_models
-from ragtide.evaluators.plan import Plan, prepare, wanted_encoders, wanted_models
+from ragtide.evaluators.plan import Plan, only_companions, prepare, wanted_encoders, wanted_models
 from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.runtime.card_memory import limit_cards
 from ragtide.evaluators.runtime.cards import take_card
 from ragtide.evaluators.spec import SHARED, Evaluator, Lane, Need
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
+from ragtide.stream.ingest.estimation import stands_for_others
 from ragtide.stream.ingest.timeliness import EventBounds
 from ragtide.stream.pipeline import Interval, Pipeline
 from ragtide.stream.settings.loader import Settings
@@ -81,11 +83,19 @@ def assemble(
     """Assemble the pipeline of a lane (None: of all lanes at once); raise `ConfigError`.
 
     Only models that an evaluator of the lane uses are loaded. Evaluators without their model are off, and logged.
-    Without a `database` no question gets a topic.
+    Without a `database` no question gets a topic, and budgets of judges are of this process alone.
     """
     found = with_encoder_thresholds(registry.load() if evaluators is None else evaluators, settings.evaluators)
-    embedding = wanted_encoders(found, settings.evaluators, lane)
-    wanted = wanted_models(found, settings.evaluators, lane)
+    worse_than = settings.sampling.always.worse_than
+    for name in worse_than:
+        check_cheap_metric(found, name, "sampling.always.worse_than")
+    cheap = only_companions(
+        found, settings.evaluators, lane, lambda judge: stands_for_others(judge, settings), worse_than
+    )
+    embedding = {*wanted_encoders(found, settings.evaluators, lane), *wanted_encoders(found, cheap, None)}
+    wanted = tuple(
+        dict.fromkeys((*wanted_models(found, settings.evaluators, lane), *wanted_models(found, cheap, None)))
+    )
     if embedding or wanted:
         if settings.evaluators.workers_per_card:
             take_card(settings.evaluators.workers_per_card)
@@ -96,11 +106,14 @@ def assemble(
             encoder = load_encoder(settings.evaluators.encoder)
         except Unavailable as error:
             log.warning("no encoder is available: %s; evaluators that embed texts are off", error)
-    encoders = load_encoders((name for name in embedding if name != SHARED), settings.evaluators.encoder)
+    encoders = load_encoders(sorted(embedding - {SHARED}), settings.evaluators.encoder)
     models = load_models(wanted, settings.evaluators)
     plan = prepare(found, settings.evaluators, lane, encoder, models, encoders)
     if plan.unavailable:
         log.warning("evaluators are off: %s; `ragtide evaluators` shows why", ", ".join(plan.unavailable))
+    companions = prepare(found, cheap, None, encoder, models, encoders)
+    if companions.unavailable:
+        log.warning("companions of judges are off: %s", ", ".join(companions.unavailable))
     if not plan.prepared and lane not in (None, "fast"):  # `fast` has traces to write all the same
         log.warning("lane %s has no evaluator that can run: it reads the topic and scores nothing", lane)
     resources = Resources(
@@ -110,7 +123,7 @@ def assemble(
         settings.evaluators.answers_cache_bytes,
         settings.evaluators.portion_bytes,
         encoders.loaded,
-        _judge(plan, settings),
+        _judge(plan, settings, database),
     )
     topics = None
     if encoder is not None and database is not None and settings.topics.enabled:
@@ -125,16 +138,21 @@ def assemble(
         timely=timely,
         interval=interval,
         event_bounds=event_bounds,
+        companions=companions.prepared,
         topics=topics.current if topics else dict,
         clock=clock,
     )
     return PipelineSetup(pipeline, plan, resources, topics)
 
 
-def _judge(plan: Plan, settings: Settings) -> Judge | None:
-    """Return the client of judges if an evaluator asks one. It connects with the first call."""
+def _judge(plan: Plan, settings: Settings, database: Database | None) -> Judge | None:
+    """Return the client of judges if an evaluator asks one. It connects with the first call.
+
+    Without a `database` budgets are of this process alone.
+    """
     if not any(Need.JUDGE in prepared.evaluator.needs for prepared in plan.prepared):
         return None
-    from ragtide.stream.judge import JudgeClient  # aiohttp takes a tenth of a second
+    from ragtide.stream.judge import JudgeClient, StoredLedger  # aiohttp takes a tenth of a second
 
-    return JudgeClient(settings.evaluators.judge)
+    judge = settings.evaluators.judge
+    return JudgeClient(judge, ledger=StoredLedger(database) if database is not None and judge.has_budget else None)

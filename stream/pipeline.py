@@ -31,6 +31,7 @@ from ragtide.stream.ingest.decoders import Decoders
 from ragtide.stream.ingest.decoding import Limits, decode_trace
 from ragtide.stream.ingest.embeddings import embed_questions, with_topics
 from ragtide.stream.ingest.enriched import resolve_enrichment
+from ragtide.stream.ingest.estimation import Companions
 from ragtide.stream.ingest.masked_names import name_masking_of, new_chunk_ids, with_chunk_ids
 from ragtide.stream.ingest.masking import masking_of
 from ragtide.stream.ingest.question_hash import question_hash_of
@@ -39,13 +40,13 @@ from ragtide.stream.ingest.rows import (
     ScoreKey,
     TraceContext,
     dead_letter_row,
-    sampled_out_rows,
     score_rows,
     text_row,
     trace_row,
     with_context,
+    with_not_sampled,
 )
-from ragtide.stream.ingest.sampling import is_sampled, rate_of, without_traces
+from ragtide.stream.ingest.sampling import Sampler, without_traces
 from ragtide.stream.ingest.timeliness import EventBounds, refuse_sent
 from ragtide.stream.settings.loader import Settings
 
@@ -85,6 +86,7 @@ class Pipeline:
     `lane` None (replays) does the work of every lane at once. `timely` limits event times against the broker's. Of
     `period`, where given, are traces by event time and what cannot be read by the broker's; the rest is skipped.
     Beyond `event_bounds`, where given, records are dead letters.
+    `companions` score every trace for the estimates of the plan's judges; they have no rows.
     `topics` gives the topic models that hold now, by application; `clock` is the worker's, in seconds since 1970.
     """
 
@@ -99,6 +101,7 @@ class Pipeline:
         timely: bool = True,
         interval: Interval | None = None,
         event_bounds: EventBounds | None = None,
+        companions: Sequence[PreparedEvaluator] = (),
         topics: Callable[[], Mapping[str, TopicModel]] = dict,
         clock: Callable[[], float] = time.time,
         new_mark: Callable[[], str] = lambda: uuid.uuid4().hex,
@@ -109,7 +112,8 @@ class Pipeline:
         self._writes_traces = lane is None or lane == "fast"
         lanes = {prepared.evaluator.lane for prepared in plan} | ({"fast"} if self._writes_traces else set())
         self._lanes = tuple(sorted(lanes))
-        self._rates = [rate_of(settings.sampling, prepared) for prepared in self.plan]
+        self._sampler = Sampler(settings.sampling, self.plan, companions)
+        self._companions = Companions(self.plan, companions, settings)
         self._resources = resources
         self._decoders = Decoders(settings.kafka)
         self._limits = Limits.of(settings.ingest, settings.retention, timely=timely)
@@ -122,7 +126,9 @@ class Pipeline:
         key = settings.privacy.hash_key.get_secret_value().encode()
         self._user_key = key if settings.privacy.hash_users else None
         self._hash_question = question_hash_of(settings.privacy)
-        self._answers = AnswerColumns.of(settings.rules, zip(self.plan, self._rates, strict=True), self._hash_question)
+        self._answers = AnswerColumns.of(
+            settings.rules, zip(self.plan, self._sampler.rates, strict=True), self._hash_question
+        )
         self._interval = interval
         self._event_bounds = event_bounds
         self._topics = topics
@@ -230,22 +236,22 @@ class Pipeline:
         Evaluators see the traces as sent; rows are made of `stored`.
         """
         ids = [ctx.trace.trace_id for ctx in batch]
-        left = {rate: [at for at, id_ in enumerate(ids) if not is_sampled(id_, rate)] for rate in set(self._rates)}
-        plan = [
-            without_traces(prepared, [ids[at] for at in left[rate]])
-            for prepared, rate in zip(self.plan, self._rates, strict=True)
-        ]
         traces, sizes = [ctx.trace for ctx in batch], [len(ctx.record.value or b"") for ctx in batch]
+        cheap = self._companions.score(traces, shared, sizes)
+        decided = self._sampler.decide(batch, cheap)
+        plan = [
+            without_traces(prepared, [ids[at] for at in decisions.not_sampled])
+            for prepared, decisions in zip(self.plan, decided, strict=True)
+        ]
         outcomes = run_all(plan, traces, shared, sizes)
         if stored is not batch:
             ids_of = [new_chunk_ids(ctx.trace, named.trace) for ctx, named in zip(batch, stored, strict=True)]
             outcomes = [list(map(with_chunk_ids, column, ids_of)) for column in outcomes]
         batch = self._embed(stored, result, shared)
-        for prepared, rate, column in zip(self.plan, self._rates, outcomes, strict=True):
-            weight = 1 / rate if rate else 0.0
-            left_out = [batch[at] for at in left[rate]]
-            scored = score_rows(batch, prepared, column, weight, result.evidence_cut, result.findings)
-            scored += sampled_out_rows(left_out, prepared, weight)
+        for at, (prepared, decisions) in enumerate(zip(self.plan, decided, strict=True)):
+            column = with_not_sampled(outcomes[at], batch, prepared, decisions.not_sampled)
+            sums = self._companions.sums(at, column, decisions.weights, cheap)
+            scored = score_rows(batch, prepared, column, decisions.weights, result.evidence_cut, result.findings, sums)
             result.block.scores += scored
             for status, number in Counter(map(_STATUS, scored)).items():
                 result.outcomes[prepared.evaluator.id, status] += number

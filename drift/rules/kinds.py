@@ -12,6 +12,7 @@ from ragtide.drift.rules.model import ChartSeries, ReferenceLine, Rule, RuleKind
 from ragtide.drift.text import number, percent, timestamp
 from ragtide.drift.windows import MetricRef, bin_bounds, count_out_of_bounds, segment_value_of
 from ragtide.evaluators.combining import combine_parts
+from ragtide.evaluators.prediction_powered import estimate, sums_of
 
 ROUNDING = 1e-9  # a mean of equal numbers may differ from them in its last digits
 
@@ -23,7 +24,7 @@ class Mean(RuleKind):
     is_average = True
 
     def evaluate(self, window: Window, rule: Rule, series: Series, allowed: int = 0) -> RuleResult:
-        mean = window.sum / window.scored
+        mean = _mean_of_all(window, rule)
         threshold, breached = breached_bound(mean, rule)
         return RuleResult(mean, threshold, breached, window.scored, rule.bad_count(window))
 
@@ -31,7 +32,8 @@ class Mean(RuleKind):
         return f"the mean of {_level_clause(series, rule, statistics)}"
 
     def chart_series(self, evidence: Evidence, metric: MetricRef | None) -> ChartSeries:
-        return mean_series(reference_line("threshold", evidence.threshold))
+        line = reference_line("threshold", evidence.threshold)
+        return mean_series(line) if metric is None or metric.evaluator.judge is None else estimate_series(line)
 
 
 class Share(RuleKind):
@@ -195,6 +197,12 @@ def mean_series(line: ReferenceLine | None) -> ChartSeries:
     return share_series("mean", "windows.sum", "scored", line)
 
 
+def estimate_series(line: ReferenceLine | None) -> ChartSeries:
+    """Chart the mean that a judge would give to all traces: windows count by their traces, those not sampled too."""
+    level, seen = "ifNull(estimate, windows.sum / scored)", "seen * (scored > 0)"
+    return ChartSeries("mean", f"sumIf({level} * seen, scored > 0) / sum({seen})", "sum(scored)", line)
+
+
 def bad_share_series(evidence: Evidence, metric: MetricRef | None) -> ChartSeries | None:
     """Chart the share of records beyond `min` and `max`; None without either, or where the metric is unknown."""
     bounds = evidence.min, evidence.max
@@ -207,6 +215,13 @@ def bad_share_series(evidence: Evidence, metric: MetricRef | None) -> ChartSerie
 def reference_line(name: str, value: object) -> ReferenceLine | None:
     """Make the line; None where the value is no number."""
     return ReferenceLine(name, float(value)) if isinstance(value, int | float) else None
+
+
+def _mean_of_all(window: Window, rule: Rule) -> float:
+    """Return the estimate for all traces if the window holds sums of a sample, else the mean of the scores."""
+    metric = rule.metric_ref.metric
+    made = estimate(sums_of(metric.key, window.parts)) if window.parts else None
+    return window.sum / window.scored if made is None else min(max(made.mean.value, metric.low), metric.high)
 
 
 def _level_clause(series: Series, rule: Rule, statistics: Statistics) -> str:

@@ -7,6 +7,7 @@
 
 from ragtide.drift.stats import calendar
 from ragtide.drift.stats.calendar import DAY_S, HOUR_S, HOURS, SATURDAY, WEEKDAYS, is_weekend, weekday_of
+from ragtide.drift.stats.kappa import Agreements, Kappa, cohens_kappa
 from ragtide.drift.stats.means import Difference, Sample, mean_interval, paired_difference, unpaired_difference
 from ragtide.drift.stats.multiple_testing import benjamini_hochberg, e_bh
 from ragtide.drift.stats.proportions import (
@@ -38,15 +39,18 @@ __all__ = [
     "MAX_INTERVALS",
     "SATURDAY",
     "WEEKDAYS",
+    "Agreements",
     "BadCount",
     "Difference",
     "Interval",
+    "Kappa",
     "Lift",
     "Sample",
     "Share",
     "benjamini_hochberg",
     "binomial_tail",
     "calendar",
+    "cohens_kappa",
     "e_bh",
     "fisher_p",
     "fisher_p_values",

@@ -21,6 +21,7 @@ from ragtide.drift.stats import DAY_S
 from ragtide.drift.windows import dirty, watermark
 from ragtide.drift.windows.backoff import RollupBackoff
 from ragtide.drift.windows.contents import base_contents
+from ragtide.drift.windows.estimates import store_estimates
 from ragtide.drift.windows.merge import merged_contents
 from ragtide.drift.windows.metrics import (
     MetricRef,
@@ -315,10 +316,12 @@ class Rollup:
             self._store(scope, store_changes(scope, contents, how, names.per), how, names)
 
     def _store(self, scope: Scope, changed: str, how: CloseParams, names: WindowMetricNames) -> None:
-        """Store contents, then the metrics combined from them: a run after a crash between finds these missing."""
+        """Store contents, then what is made from them: a run after a crash between finds it missing."""
         self.database.command(changed, settings=WHOLE_MINUTES)
         if evaluators := {id_: self.evaluators[id_] for id_ in sorted(names.evaluators - {*scope.others})}:
             store_window_metrics(self.database, evaluators, scope, how, self.term.next_version())
+        if judges := {id_: one for id_, one in self.evaluators.items() if one.judge and id_ not in scope.others}:
+            store_estimates(self.database, judges, scope, how, self.term.next_version())
 
     def _close_params(self, lane: str, run: _RollupRun) -> CloseParams:
         frozen_end = run.frozen_until(lane) - timedelta(seconds=self.settings.allowed_lateness_s)

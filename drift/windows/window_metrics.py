@@ -56,9 +56,14 @@ class WindowRow(NamedTuple):
     incomplete: int
     closed_at: datetime
     version: int
+    estimate: float | None = None
+    estimate_low: float | None = None
+    estimate_high: float | None = None
+    weighted_mean: float | None = None
+    saved_calls: float | None = None
 
 
-_COLUMNS = ", ".join(f"`{name}`" for name in WindowRow._fields)
+WINDOW_COLUMNS = ", ".join(f"`{name}`" for name in WindowRow._fields)
 _WITHOUT_RECORDS: Mapping[str, Any] = {
     **dict.fromkeys(("seen", "sampled", "applicable", "scored", "failed"), 0),
     **{key: {} for key in ("skipped", "failures", "bins", "category_counts", "parts")},
@@ -86,7 +91,7 @@ def store_window_metrics(
     """
     there = f"{scope.windows_condition(scope.size_s)} AND evaluator IN {sql.texts(evaluators)}"
     rows = database.rows(
-        f"SELECT {_COLUMNS} FROM windows FINAL WHERE {there} AND ({_GROUP}) IN "
+        f"SELECT {WINDOW_COLUMNS} FROM windows FINAL WHERE {there} AND ({_GROUP}) IN "
         f"(SELECT {_GROUP} FROM windows FINAL WHERE {there} AND (notEmpty(parts) OR isNotNull(value)))"
     )
     windows: dict[tuple[object, ...], list[WindowRow]] = {}
@@ -128,7 +133,7 @@ class _Writer(NamedTuple):
             yield from self._class_rows(evaluator, whole["", ""], made["", ""], per)
 
     def _with_value(self, row: WindowRow, value: float | None) -> Iterator[WindowRow]:
-        if not _nearly_equal(row.value, value):
+        if not nearly_equal(row.value, value):
             now = row._replace(value=value, version=self.version)
             # Contents that were stored just now are no revision: no reader has them yet.
             yield now if row.version == self.closing.version else self._revision(now, row)
@@ -144,14 +149,19 @@ class _Writer(NamedTuple):
         }
         for key in {**stored, **found}:
             before, now = stored.get(key), _class_window(whole, key, found.get(key))
-            if before is None or _counts(before) != _counts(now) or not _nearly_equal(before.value, now.value):
+            if before is None or _counts(before) != _counts(now) or not nearly_equal(before.value, now.value):
                 yield self._revision(now, before)
 
     def _revision(self, now: WindowRow, before: WindowRow | None) -> WindowRow:
         """Make the row that replaces the one before."""
-        frozen = now.run_id in STREAMED_RUNS and now.start.timestamp() + now.size_s <= self.closing.frozen_end
-        state = "frozen" if frozen else "closed" if before is None else "revised"
-        return now._replace(revision=1 if before is None else before.revision + 1, state=state, version=self.version)
+        return revision_of(now, before, self.closing, self.version)
+
+
+def revision_of(now: WindowRow, before: WindowRow | None, closing: CloseParams, version: int) -> WindowRow:
+    """Make the row that replaces the one before."""
+    frozen = now.run_id in STREAMED_RUNS and now.start.timestamp() + now.size_s <= closing.frozen_end
+    state = "frozen" if frozen else "closed" if before is None else "revised"
+    return now._replace(revision=1 if before is None else before.revision + 1, state=state, version=version)
 
 
 def _class_window(whole: WindowRow, key: _RowKey, found: ClassValue | None) -> WindowRow:
@@ -167,6 +177,6 @@ def _counts(row: WindowRow) -> tuple[int, ...]:
     return row.seen, row.sampled, row.scored
 
 
-def _nearly_equal(one: float | None, other: float | None) -> bool:
+def nearly_equal(one: float | None, other: float | None) -> bool:
     """Compare to nine digits: sums of floats inside `combine` depend on the order of the parts."""
     return one == other if one is None or other is None else math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)

@@ -36,6 +36,7 @@ def _converse(row: Inputs, shared: Shared, params: NoParams) -> Conversation[Out
             "faithfulness",
             threshold=0.75,
             primary=True,
+            companion="support.support",
             description="share of the answer's statements that the contexts support",
         )
     ],

@@ -47,6 +47,7 @@ def _converse(row: Inputs, shared: Shared, params: NoParams) -> Conversation[Out
             better="lower",
             threshold=0.25,
             primary=True,
+            companion="support.support",
             description="share of the chunks that the answer contradicts",
         )
     ],

@@ -85,6 +85,7 @@ def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
             "ragas",
             threshold=0.75,
             primary=True,
+            companion="support.support",
             description="harmonic mean of faithfulness, answer relevancy, context precision and context recall",
         )
     ],

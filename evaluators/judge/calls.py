@@ -6,10 +6,13 @@ from itertools import count
 from typing import Any, Protocol, TypeVar
 
 from ragtide.evaluators.judge.replies import JudgeReply
-from ragtide.evaluators.outcome import Failed
+from ragtide.evaluators.outcome import Failed, NotApplicable
 
 Found = TypeVar("Found")
 MOST_CALLS = 1_000  # of one conversation: beyond, the record is too long
+OVER_BUDGET = NotApplicable("over_budget")  # instead of a reply: the day's money of the application is spent
+THROTTLED = NotApplicable("throttled")  # instead of a reply: the application makes too many calls a minute
+LEFT_OUT = frozenset({OVER_BUDGET.reason, THROTTLED.reason})  # the trace was in the sample, and limits left it out
 _orders = count()
 
 
@@ -51,6 +54,7 @@ class TraceCalls:
     app: str
     order: int = field(default_factory=lambda: next(_orders))  # earlier traces are finished first
     started_s: float | None = None
+    admitted: bool | None = None  # by the limit of calls a minute; None: no call was made
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,10 @@ class Asker:
     trace: TraceCalls
 
 
+Answer = JudgeReply | Failed | NotApplicable  # NotApplicable: the reason is one of LEFT_OUT
+Done = Callable[[Answer], None]
+
+
 class Judge(Protocol):
     """Answers calls, many at the same time. Thread-safe."""
 
@@ -68,7 +76,7 @@ class Judge(Protocol):
         """Return the name of the endpoint that the evaluator asks."""
         ...
 
-    def submit(self, call: JudgeCall, asker: Asker, done: Callable[[JudgeReply | Failed], None]) -> None:
+    def submit(self, call: JudgeCall, asker: Asker, done: Done) -> None:
         """Start the call and return. `done` is called once, from any thread."""
         ...
 

@@ -7,18 +7,17 @@ from queue import SimpleQueue
 from typing import Any
 
 from ragtide.evaluators.errors import ends_process
-from ragtide.evaluators.judge.calls import MOST_CALLS, Asker, Conversation, Judge, JudgeCall
-from ragtide.evaluators.judge.replies import JudgeReply
+from ragtide.evaluators.judge.calls import MOST_CALLS, Answer, Asker, Conversation, Judge, JudgeCall
 from ragtide.evaluators.outcome import Failed, NotApplicable
 
 Key = tuple[str, JudgeCall]  # endpoint and call
-Replies = MutableMapping[Key, JudgeReply | Failed]
+Replies = MutableMapping[Key, Answer]
 
 
 @dataclass(slots=True, eq=False)
 class Held:
-    """A conversation and who holds it. `result` is what it returned, or why it ended before: a call that failed, or
-    NotApplicable("too_long"). `error` is what it raised.
+    """A conversation and who holds it. `result` is what it returned, or why it ended before: a call that failed or that
+    a limit left out, or NotApplicable("too_long"). `error` is what it raised.
     """
 
     conversation: Conversation[Any]
@@ -37,10 +36,10 @@ class Driver:
         self._judge = judge
         self._replies = replies
         self._waiting: dict[Key, list[Held]] = {}
-        self._done: SimpleQueue[tuple[Key, JudgeReply | Failed]] = SimpleQueue()
+        self._done: SimpleQueue[tuple[Key, Answer]] = SimpleQueue()
 
     def hold(self, conversations: Sequence[Held]) -> None:
-        """Hold all conversations to their ends. A call that failed ends the conversations that need it."""
+        """Hold all conversations to their ends. A call without a reply ends the conversations that need it."""
         for held in conversations:
             self._advance(held, partial(next, held.conversation))
         while self._waiting:
@@ -53,10 +52,10 @@ class Driver:
 
     def _continue(self, held: Held) -> None:
         replies = [self._replies[key] for key in held._keys]
-        failed = next((reply for reply in replies if isinstance(reply, Failed)), None)
-        if failed is not None:
+        missing = next((reply for reply in replies if isinstance(reply, (Failed, NotApplicable))), None)
+        if missing is not None:
             held.conversation.close()
-            held.result = failed
+            held.result = missing
         else:
             self._advance(held, lambda: held.conversation.send(replies))
 
@@ -88,5 +87,5 @@ class Driver:
             if len(waiting) == 1:
                 self._judge.submit(key[1], held.asker, partial(self._put, key))
 
-    def _put(self, key: Key, reply: JudgeReply | Failed) -> None:
+    def _put(self, key: Key, reply: Answer) -> None:
         self._done.put((key, reply))

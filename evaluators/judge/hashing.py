@@ -1,11 +1,8 @@
 """A judge without a model, for tests only."""
 
 import hashlib
-from collections.abc import Callable
 
-from ragtide.evaluators.judge.calls import Asker, JudgeCall
-from ragtide.evaluators.judge.replies import JudgeReply
-from ragtide.evaluators.outcome import Failed
+from ragtide.evaluators.judge.calls import Asker, Done, JudgeCall
 
 
 class HashingJudge:
@@ -21,7 +18,7 @@ class HashingJudge:
     def close(self) -> None:
         """Do nothing."""
 
-    def submit(self, call: JudgeCall, asker: Asker, done: Callable[[JudgeReply | Failed], None]) -> None:
+    def submit(self, call: JudgeCall, asker: Asker, done: Done) -> None:
         """Reply at once."""
         self.calls.append(call)
         texts = tuple(text for section in call.sections for text in section.texts)

@@ -72,6 +72,20 @@ class JudgeEndpoint(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
         return msgspec.json.encode(asked, order="deterministic")
 
 
+class JudgeLimit(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+    """Limits of one application. Without one, nothing is limited."""
+
+    usd_per_day: float | None = Field(
+        default=None,
+        gt=0,
+        description="US dollars that its calls may cost in a day (UTC), by the prices of the endpoints, in all "
+        "processes together. Calls in flight at the limit are paid for beyond it.",
+    )
+    calls_per_minute: int | None = Field(
+        default=None, ge=1, description="Calls that a process may send in a minute, with further attempts."
+    )
+
+
 class JudgeCacheSettings(BaseModel, extra="forbid", frozen=True):
     """The cache of replies on disk. It holds what judges wrote about users' texts."""
 
@@ -97,6 +111,16 @@ class JudgeSettings(BaseModel, extra="forbid", frozen=True):
         default=None, description="Name of the endpoint that evaluators ask. Needed only if there are several."
     )
     endpoint_by_evaluator: dict[str, str] = Field(default={}, description="Other endpoints by evaluator id.")
+    limit: JudgeLimit = Field(
+        default=JudgeLimit(), description="Limits of each application. Traces beyond them are not judged."
+    )
+    limit_by_app: dict[str, JudgeLimit] = Field(default={}, description="Other limits by application.")
+    companions: dict[str, str] = Field(
+        default={},
+        description="Companions by metric of a judge: cheap metrics that see every trace and make estimates of sampled "
+        'scores more precise, e.g. "context_relevance.context_relevance" = '
+        '"context_relevancy_soft.precision_relevancy". Empty: none.',
+    )
     prompts: dict[str, Path] = Field(
         default={}, description="Files with prompts of your own, by the name of the prompt that they replace."
     )
@@ -118,6 +142,33 @@ class JudgeSettings(BaseModel, extra="forbid", frozen=True):
         if len(self.endpoints) > 1 and self.endpoint is None:
             raise ValueError(f"set endpoint to the endpoint that evaluators ask by default (valid: {valid})")
         return self
+
+    @model_validator(mode="after")
+    def _has_prices(self) -> Self:
+        """Refuse a budget that no call would count against."""
+        if self.has_budget:
+            for name, endpoint in self.endpoints.items():
+                if not {"input_usd_per_million", "output_usd_per_million"} <= endpoint.model_fields_set:
+                    raise ValueError(
+                        f"limit: usd_per_day needs prices: set input_usd_per_million and output_usd_per_million of "
+                        f"endpoint {name} (0 if its calls are free)"
+                    )
+        return self
+
+    def limit_of(self, app: str) -> JudgeLimit:
+        """Return the limits of an application."""
+        return self.limit_by_app.get(app, self.limit)
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether a limit may leave out a trace."""
+        limits = (self.limit, *self.limit_by_app.values())
+        return self.has_budget or any(limit.calls_per_minute is not None for limit in limits)
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether the money of an application is limited."""
+        return any(limit.usd_per_day is not None for limit in (self.limit, *self.limit_by_app.values()))
 
     def endpoint_of(self, evaluator: str) -> str | None:
         """Return the name of the endpoint that an evaluator asks, or None if there is none."""

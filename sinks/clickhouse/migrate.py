@@ -96,6 +96,7 @@ def lifetimes(retention: RetentionSettings) -> dict[str, str]:
         "verdicts": f"end + toIntervalDay({retention.windows_minute_days})",
         # A mark that comes back because only its taking-back expired costs one idempotent roll-up.
         "dirty_windows": "toDateTime(marked_at) + toIntervalDay(2) WHERE done = 1",
+        "budget_leases": "day + toIntervalDay(30)",
         "progress": "toDateTime(heartbeat_at) + toIntervalDay(30)",
         "job_history": "toDateTime(started_at) + toIntervalDay(30)",
         # Whatever its state: were sent messages to go first, an older row of one might come to light as pending.

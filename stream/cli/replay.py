@@ -203,6 +203,7 @@ def fill(
             finally:  # what was spent before an error counts too
                 for line in made.judge_usage():
                     say(line, err=True)
+                made.resources.close()
     except KeyboardInterrupt:
         say(f"run {run_id}: stopped; the same command continues it", err=True)
         raise

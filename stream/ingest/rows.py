@@ -7,6 +7,7 @@ from hashlib import sha256
 
 import msgspec
 
+from ragtide.evaluators.judge.calls import LEFT_OUT
 from ragtide.evaluators.outcome import MOST_EVIDENCE, Failed, Finding, NotApplicable, Outcome, Scored
 from ragtide.evaluators.plan import PreparedEvaluator
 from ragtide.evaluators.trace import Model, Trace
@@ -21,6 +22,8 @@ _NO_LABELS: Mapping[str, str] = {}
 _NO_NUMBERS: Mapping[str, float] = {}
 _NO_FINDINGS: Sequence[str] = ()
 _NO_MODEL = Model()
+_NOT_SAMPLED = NotApplicable("not_sampled")
+_LEFT_OUT = frozenset((_NOT_SAMPLED.reason, *LEFT_OUT))
 _encode = msgspec.json.encode
 ScoreKey = tuple[str, str, int]  # evaluator, trace id, version
 
@@ -128,19 +131,22 @@ def score_rows(
     ctxs: Sequence[TraceContext],
     prepared: PreparedEvaluator,
     outcomes: Sequence[Outcome | None],
-    weight: float,
+    weights: Sequence[float],
     evidence_cut: Counter[str],
     findings_of: dict[ScoreKey, tuple[Finding, ...]],
+    sums: Sequence[Mapping[str, float]] | None = None,
 ) -> list[ScoreRow]:
     """Make the rows of one evaluator's outcomes, in order. An outcome None (the task is not evaluated) has no row.
 
-    Stores the first 1,000 places of evidence of each outcome; `evidence_cut` counts, by evaluator, those with more.
-    Rows have the kinds of findings only; `findings_of` keeps them whole.
+    A trace that a limit of judges left out is stored like one outside the sample, with the limit as reason. `sums` are
+    further parts of each row. Stores the first 1,000 places of evidence of each outcome; `evidence_cut` counts, by
+    evaluator, those with more. Rows have the kinds of findings only; `findings_of` keeps them whole.
     """
     evaluator, fingerprint = prepared.evaluator.id, prepared.fingerprint
     version = pack(0, 0, evaluator_version=prepared.evaluator.version)
     rows = []
-    for ctx, outcome in zip(ctxs, outcomes, strict=True):
+    more: Sequence[Mapping[str, float]] = [_NO_NUMBERS] * len(ctxs) if sums is None else sums
+    for ctx, outcome, weight, own in zip(ctxs, outcomes, weights, more, strict=True):
         if outcome is None:
             continue
         metrics, categories, parts = _NO_NUMBERS, _NO_LABELS, _NO_NUMBERS
@@ -154,7 +160,7 @@ def score_rows(
                     evidence = _encode(outcome.evidence[:MOST_EVIDENCE]).decode()
                     evidence_cut[evaluator] += len(outcome.evidence) > MOST_EVIDENCE
             else:
-                status, reason = "not_applicable", outcome.reason
+                status, reason = "sampled_out" if is_left_out(outcome) else "not_applicable", outcome.reason
             if outcome.findings:
                 findings = [finding.kind for finding in outcome.findings]
                 findings_of[evaluator, ctx.trace.trace_id, ctx.version + version] = outcome.findings
@@ -172,7 +178,7 @@ def score_rows(
                 reason,
                 metrics,
                 categories,
-                parts,
+                {**parts, **own} if own else parts,
                 evidence,
                 findings,
                 fingerprint,
@@ -185,11 +191,19 @@ def score_rows(
     return rows
 
 
-def sampled_out_rows(ctxs: Sequence[TraceContext], prepared: PreparedEvaluator, weight: float) -> list[ScoreRow]:
-    """Make the rows of traces outside the evaluator's sample."""
-    left_out = NotApplicable("sampling")
-    outcomes = [left_out if prepared.selects(ctx.trace) else None for ctx in ctxs]
-    return [row._replace(status="sampled_out") for row in score_rows(ctxs, prepared, outcomes, weight, Counter(), {})]
+def is_left_out(outcome: NotApplicable) -> bool:
+    """Whether the trace was not in the sample, or a limit of judges left it out."""
+    return outcome.reason in _LEFT_OUT
+
+
+def with_not_sampled(
+    outcomes: Sequence[Outcome | None], ctxs: Sequence[TraceContext], prepared: PreparedEvaluator, places: Sequence[int]
+) -> list[Outcome | None]:
+    """Return the outcomes with those of traces outside the sample, at these places, which the evaluator did not see."""
+    found = list(outcomes)
+    for at in places:
+        found[at] = _NOT_SAMPLED if prepared.selects(ctxs[at].trace) else None
+    return found
 
 
 def dead_letter_row(letter: DeadLetter, run_id: str) -> DeadLetterRow:

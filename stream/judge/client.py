@@ -5,6 +5,7 @@ import atexit
 import hashlib
 import logging
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from copy import deepcopy
@@ -12,7 +13,8 @@ from functools import partial
 
 import msgspec
 
-from ragtide.evaluators.judge.calls import Asker, JudgeCall
+from ragtide.evaluators.errors import RagtideError
+from ragtide.evaluators.judge.calls import Answer, Asker, Done, JudgeCall
 from ragtide.evaluators.judge.fences import REPAIR, instructions, render_inputs
 from ragtide.evaluators.judge.prompt_files import load_prompt
 from ragtide.evaluators.judge.reading import UnreadableReply, read_reply, redact
@@ -21,6 +23,7 @@ from ragtide.evaluators.judge.settings import JudgeEndpoint, JudgeSettings
 from ragtide.evaluators.outcome import Failed
 from ragtide.evaluators.run import where
 from ragtide.stream.judge.endpoint import CallFailed, Endpoint, Request, check_certificates
+from ragtide.stream.judge.limits import Ledger, LeftOut, Limits, MemoryLedger
 from ragtide.stream.judge.protocol import Completion, Message
 from ragtide.stream.judge.reply_cache import ReplyCache
 from ragtide.stream.judge.usage import Usage, UsageKey, cost_usd
@@ -28,17 +31,24 @@ from ragtide.stream.judge.usage import Usage, UsageKey, cost_usd
 _log = logging.getLogger(__name__)
 _MOST_REPEATED = 8_000  # characters of a bad reply that the judge sees again
 _CLOSED = Failed("judge_unavailable", "the judge was shut down")
-Done = Callable[[JudgeReply | Failed], None]
 
 
 class JudgeClient:
     """A `Judge`. The event loop starts with the first call, in the process that makes it.
 
+    Budgets are taken from the `ledger`; without one they are of this process alone. `now` is in seconds since 1970.
     Raises `ConfigError` for a file of certificates or a cache that cannot be used.
     """
 
-    def __init__(self, settings: JudgeSettings, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        settings: JudgeSettings,
+        seed: int | None = None,
+        ledger: Ledger | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         self._settings = settings
+        self._limits = Limits(settings, ledger or MemoryLedger(), now)
         self._seed = seed
         for name, endpoint in settings.endpoints.items():
             check_certificates(name, endpoint)
@@ -51,7 +61,7 @@ class JudgeClient:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._endpoints: dict[str, Endpoint] = {}  # of the loop's thread, as all below
-        self._tasks: set[asyncio.Task[JudgeReply | Failed]] = set()
+        self._tasks: set[asyncio.Task[Answer]] = set()
         self._is_closed = False
 
     def endpoint_of(self, evaluator: str) -> str:
@@ -88,9 +98,16 @@ class JudgeClient:
         if loop is not None and thread is not None and thread.is_alive():
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
+            self._settle()
         if self._cache is not None:
             self._cache.close()
         atexit.unregister(self.close)
+
+    def _settle(self) -> None:
+        try:
+            self._limits.settle()
+        except RagtideError as error:  # what was leased then counts as spent
+            _log.warning("the rest of the judge's budget could not be given back: %s", error)
 
     def _started(self) -> asyncio.AbstractEventLoop | None:
         with self._start_lock:
@@ -123,15 +140,18 @@ class JudgeClient:
         self._tasks.add(task)
         task.add_done_callback(partial(self._end, done))
 
-    def _end(self, done: Done, task: "asyncio.Task[JudgeReply | Failed]") -> None:
+    def _end(self, done: Done, task: "asyncio.Task[Answer]") -> None:
         """Tell whoever waits: a task that is cancelled before it begins runs nothing of its own."""
         self._tasks.discard(task)
         done(_CLOSED if task.cancelled() else task.result())
 
-    async def _answer(self, call: JudgeCall, asker: Asker) -> JudgeReply | Failed:
+    async def _answer(self, call: JudgeCall, asker: Asker) -> Answer:
         key = UsageKey(self.endpoint_of(asker.evaluator), asker.evaluator, asker.trace.app)
         try:
             return await self._reply(call, asker, key)
+        except LeftOut as left_out:
+            self._count(key, Usage(failures=Counter((left_out.outcome.reason,))))
+            return left_out.outcome
         except CallFailed as failed:
             failure = Failed(failed.kind, failed.detail)
         except Exception as error:  # noqa: BLE001  # a bug: whoever waits must be told
@@ -167,7 +187,7 @@ class JudgeClient:
     async def _complete(
         self, endpoint: Endpoint, request: Request, asker: Asker, key: UsageKey, is_repair: bool = False
     ) -> Completion:
-        said = await endpoint.complete(request, asker.trace)
+        said = await endpoint.complete(request, asker.trace, self._limits.of(key.app))
         tokens = said.tokens
         used = Usage(
             calls=1,

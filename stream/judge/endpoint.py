@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 import aiohttp
 from yarl import URL
 
-from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.errors import ConfigError, Transient
 from ragtide.evaluators.judge.calls import TraceCalls
 from ragtide.evaluators.judge.replies import JudgeReply
 from ragtide.evaluators.judge.settings import JudgeEndpoint
 from ragtide.sinks.retry_after import retry_after_s
 from ragtide.stream.judge.breaker import Breaker
+from ragtide.stream.judge.limits import AppLimit
 from ragtide.stream.judge.protocol import MODES, Completion, Message, decode_answer, encode_request, error_code
 from ragtide.stream.judge.slots import Slots
+from ragtide.stream.judge.usage import Tokens, cost_usd, estimate_tokens
 
 _MOST_BYTES = 4 * 1024 * 1024  # of an answer
 _AGAIN = frozenset((408, 425))  # and every 5xx
@@ -35,13 +37,14 @@ class CallFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Miss:
-    """A failed attempt. `again`: another may succeed. `broken`: it counts for the breaker."""
+    """A failed attempt. `again`: another may succeed. `broken`: it counts for the breaker. `lost`: it may be billed."""
 
     kind: str
     why: str
     status: int = 0
     again: bool = False
     broken: bool = False
+    lost: bool = False
     wait_s: float | None = None  # asked for by the endpoint
 
 
@@ -92,14 +95,16 @@ class Endpoint:
         """Close all connections."""
         await self._session.close()
 
-    async def complete(self, request: Request, trace: TraceCalls) -> Completion:
-        """Return the model's reply. Raises `CallFailed`."""
+    async def complete(self, request: Request, trace: TraceCalls, limit: AppLimit | None = None) -> Completion:
+        """Return the model's reply. Raises `CallFailed`, and `LeftOut` if the limit does not allow the call."""
         for attempt in range(self.settings.retries + 1):
             if not self._breaker.allows(self._clock()):
                 raise CallFailed("judge_unavailable", f"endpoint {self.name} failed too often and is left alone")
             await self._sleep(self._paused_until_s - self._clock(), trace)
+            if limit is not None:
+                await limit.wait_for_room(trace, self._deadline_s(trace))
             async with self._slots.held(trace.order):
-                got = await self._send(request, self._time_left(trace))
+                got = await self._send_within(limit, request, trace)
             if isinstance(got, Completion):
                 self._breaker.succeeded()
                 return got
@@ -115,6 +120,32 @@ class Endpoint:
             else:
                 await asyncio.sleep(pause_s)
         raise AssertionError("the last attempt returns or raises")
+
+    async def _send_within(self, limit: AppLimit | None, request: Request, trace: TraceCalls) -> Completion | _Miss:
+        """Send the request if there is money for it, and charge it, whatever happens to it."""
+        if limit is None:
+            return await self._send(request, self._time_left(trace))
+        try:
+            await limit.check_budget(self._deadline_s(trace))
+        except Transient as error:
+            raise CallFailed("judge_unavailable", f"the ledger of budgets does not answer: {error}") from None
+        limit_s = self._time_left(trace)
+        usd = self._most_usd(request)
+        try:
+            got = await self._send(request, limit_s)
+            if isinstance(got, Completion):
+                usd = cost_usd(got.tokens, self.settings)
+            elif not got.lost:
+                usd = 0.0
+            return got
+        finally:  # a call that is cancelled may cost money too
+            limit.charge(usd)
+
+    def _most_usd(self, request: Request) -> float:
+        """Estimate from above the cost of a call whose answer is lost."""
+        sent_bytes = sum(len(message.content.encode("utf-8", "replace")) for message in request.messages)
+        tokens = Tokens(estimate_tokens(sent_bytes, 0).input, 0, self.settings.max_tokens, reported=False)
+        return cost_usd(tokens, self.settings)
 
     async def _sleep(self, pause_s: float, trace: TraceCalls) -> None:
         if pause_s <= 0:
@@ -146,7 +177,7 @@ class Endpoint:
             async with asyncio.timeout(limit_s):
                 return await self._post_structured(request)
         except TimeoutError:
-            return _Miss("judge_timeout", f"no answer within {limit_s:.3g} s", again=True, broken=True)
+            return _Miss("judge_timeout", f"no answer within {limit_s:.3g} s", again=True, broken=True, lost=True)
 
     async def _post_structured(self, request: Request) -> Completion | _Miss:
         """Post the request with the structured output that the endpoint has. The first call finds out which."""
@@ -181,11 +212,12 @@ class Endpoint:
                 status, headers = answer.status, answer.headers
                 read = await _read(answer)
         except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: an answer that is no HTTP
-            return _Miss("judge_unavailable", f"no connection ({type(error).__name__})", again=True, broken=True)
+            why, lost = f"no connection ({type(error).__name__})", not isinstance(error, aiohttp.ClientConnectorError)
+            return _Miss("judge_unavailable", why, again=True, broken=True, lost=lost)
         if status == 200:
             completion = decode_answer(read, len(body)) if read is not None else None
             why = "the answer is not a chat completion"
-            return completion or _Miss("judge_unavailable", why, status, again=True, broken=True)
+            return completion or _Miss("judge_unavailable", why, status, again=True, broken=True, lost=True)
         return _rejected(status, headers, read or b"")
 
 

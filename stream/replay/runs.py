@@ -85,6 +85,7 @@ def settings_hash(identity: str, plan: Plan, settings: Settings) -> str:
         "evaluators": {p.evaluator.id: [p.fingerprint, p.evaluator.version, *p.tasks] for p in plan.prepared},
         "ingest": settings.ingest.model_dump(),
         "sampling": settings.sampling.model_dump(),
+        "companions": settings.evaluators.judge.companions,
         "texts": _texts(settings),
         "embeddings": settings.privacy.stores_embeddings,
         "users": _key(settings.privacy) if settings.privacy.hash_users else False,

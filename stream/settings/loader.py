@@ -23,10 +23,10 @@ from ragtide.sinks.settings import ClickHouseSettings, GrafanaSettings, PrivacyS
 from ragtide.stream.settings.environment import CONFIG_VARIABLE, closest, from_environment, leaves, model_at, nearest
 from ragtide.stream.settings.otel import OtelSettings
 from ragtide.stream.settings.parsing import read_toml
+from ragtide.stream.settings.sampling import SamplingSettings
 from ragtide.stream.settings.sections import (
     IngestSettings,
     KafkaSettings,
-    SamplingSettings,
     TelemetrySettings,
     WorkerSettings,
 )

@@ -1,11 +1,10 @@
-"""Settings of the stream: Kafka, the worker, ingest, sampling, telemetry."""
+"""Settings of the stream: Kafka, the worker, ingest, telemetry."""
 
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 
-from ragtide.evaluators.spec import Lane
 from ragtide.stream.settings.topics import TopicPattern, fault
 
 CANONICAL = "canonical_json"
@@ -367,18 +366,6 @@ class IngestSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
         default={}, description="Prices in USD per million tokens, by model. Used for traces without a cost."
     )
     tasks: dict[str, str] = Field(default={}, description="Task by app, for traces that name none: app = task.")
-
-
-class SamplingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
-    """Share of traces that is evaluated. The choice depends only on the trace id."""
-
-    lanes: dict[Lane, Rate] = Field(
-        default={},
-        description="Share of traces to evaluate, by lane, e.g. judge = 0.05. Other lanes evaluate every trace.",
-    )
-    evaluators: dict[str, Rate] = Field(
-        default={}, description="Share of traces to evaluate, by evaluator. Overrides the share of its lane."
-    )
 
 
 class TelemetrySettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):

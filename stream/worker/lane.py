@@ -225,7 +225,7 @@ def limits_of(settings: Settings, lane: Lane) -> WorkerSettings:
     worker, judge, sampling = settings.worker, settings.evaluators.judge, settings.sampling
     if lane != "judge":
         return worker
-    share = max(sampling.lanes.get(lane, 1.0), *sampling.evaluators.values(), 0.0)
+    share = sampling.highest_rate(lane)
     records = worker.slice_records if share == 0 else min(worker.slice_records, math.ceil(judge.slice_traces / share))
     one_trace_s = max((endpoint.trace_timeout_s for endpoint in judge.endpoints.values()), default=0.0)
     return worker.model_copy(update={"slice_records": records, "live_after_s": worker.live_after_s + one_trace_s})

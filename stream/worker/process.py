@@ -114,6 +114,7 @@ async def _run_lane(settings: Settings, lane: Lane, stop: asyncio.Event, port: i
             )
     finally:
         await _cancel_tasks()
+        await asyncio.to_thread(assembled.resources.close)  # before the database: it gives back a judge's budget
         sink.close()
 
 

@@ -112,6 +112,27 @@ def test_means_are_over_scored_records_and_a_gap_stays_one(own: Shown) -> None:
     assert own.rows(f"timeseries {full} A")[0]["mean"] == pytest.approx(2 / 3)
 
 
+def test_an_estimate_is_averaged_over_all_traces_with_its_interval_and_a_gap_stays_one(own: Shown) -> None:
+    full = "faithfulness.faithfulness"
+    made = {"estimate": 0.5, "estimate_low": 0.4, "estimate_high": 0.6, "weighted_mean": 0.45, "version": 2}
+    larger = {**made, "estimate": 0.8, "estimate_low": 0.79, "estimate_high": 0.81, "weighted_mean": 0.9}
+    own.database.insert(
+        "windows",
+        [
+            window(full, NOON, [0.5], seen=100, **made),
+            window(full, NOON, [0.5], seen=300, prompt_version="p2", **larger),
+            window(full, NOON + timedelta(minutes=1), [0.5], version=2, weighted_mean=0.5, estimate=0.7),
+        ],
+    )
+    found = own.rows(f"timeseries {full}: estimate for all traces A", {"environment": ["prod"]})
+    level, error = (100 * 0.5 + 300 * 0.8) / 400, ((100 * 0.1) ** 2 + (300 * 0.01) ** 2) ** 0.5 / 400
+    expected = {"estimate": level, "at least": level - error, "at most": level + error}
+    assert found[0].pop("time") == NOON
+    assert found[0] == pytest.approx({**expected, "weighted mean": (100 * 0.45 + 300 * 0.9) / 400})
+    assert [found[1][name] for name in ("estimate", "at least", "at most", "weighted mean")] == [None, None, None, 0.5]
+    assert [found[2][name] for name in ("estimate", "weighted mean")] == [None, None]
+
+
 def test_metrics_of_one_graph_have_a_line_each(own: Shown) -> None:
     own.database.insert("windows", [window("rouge.rouge_2", NOON, [0.125], version=2)])
     (first, *_) = own.rows("timeseries rouge: rouge_1 and 2 more A", {"model": ["m1"]})

@@ -17,7 +17,7 @@ def model_lane(world: World, minute: int, *, recorded: bool, share: float = 1.0)
         scored = [
             score_row(row.time, row.trace_id, {"near": 0.9}, evaluator="meaning")
             if i < share * 20
-            else score_row(row.time, row.trace_id, evaluator="meaning", status="sampled_out", reason="sampling")
+            else score_row(row.time, row.trace_id, evaluator="meaning", status="sampled_out", reason="not_sampled")
             for i, row in enumerate(rows)
         ]
         world.store(scored, "model", traces=False)

@@ -160,6 +160,11 @@ CREATE TABLE IF NOT EXISTS windows
     incomplete UInt8 COMMENT '1: closed without waiting for a stuck partition; 0: complete',
     closed_at DateTime64(3, 'UTC') COMMENT 'When the window first closed, UTC',
     version UInt64 COMMENT 'Leader epoch * 2^32 + number of the roll-up; the largest wins',
+    estimate Nullable(Float64) COMMENT 'Mean score that a judge would give to all traces, estimated from judged ones and a companion; NULL: not sampled, or none scored',
+    estimate_low Nullable(Float64) COMMENT 'Lower end of the 95 % interval of the estimate; NULL: unknown, too few scores or all alike',
+    estimate_high Nullable(Float64) COMMENT 'Upper end of the 95 % interval of the estimate; NULL: unknown, too few scores or all alike',
+    weighted_mean Nullable(Float64) COMMENT 'Mean of the scores alone, weighted by 1 / probability; NULL: not sampled, or none scored',
+    saved_calls Nullable(Float64) COMMENT 'Further judged traces that the weighted mean would need for as narrow an interval; NULL: no estimate',
     computed_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC',
     INDEX by_version version TYPE minmax GRANULARITY 1
 )
@@ -291,6 +296,19 @@ CREATE TABLE IF NOT EXISTS cursors
 ENGINE = AggregatingMergeTree
 ORDER BY name
 COMMENT 'Position of each job that reads rows in the order of their version.';
+
+CREATE TABLE IF NOT EXISTS budget_leases
+(
+    day Date COMMENT 'Day on which the money may be spent, UTC',
+    app LowCardinality(String) COMMENT 'Application whose traces are judged',
+    process String COMMENT 'Unique name of the process that took the lease',
+    usd Float64 COMMENT 'US dollars that the process may spend; once it ended in order, what it spent',
+    version UInt64 COMMENT 'Number of the update; the largest wins',
+    updated_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (day, app, process)
+COMMENT 'Leases of the money that judges may cost in a day, one row per process and application.';
 
 CREATE TABLE IF NOT EXISTS problem_events
 (

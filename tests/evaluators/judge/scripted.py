@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ragtide.evaluators.judge.calls import Asker, JudgeCall
+from ragtide.evaluators.judge.calls import Asker, Done, JudgeCall
 from ragtide.evaluators.judge.replies import Grade, JudgeReply, Picks, Texts, Verdict, Verdicts
-from ragtide.evaluators.outcome import Failed, Outcome, Scored
+from ragtide.evaluators.outcome import Outcome, Scored
 from tests.evaluators.builtin.scoring import outcomes, trace
 
 Rule = Callable[[JudgeCall], Any]
@@ -21,7 +21,7 @@ class ScriptedJudge:
     def endpoint_of(self, evaluator: str) -> str:
         return "scripted"
 
-    def submit(self, call: JudgeCall, asker: Asker, done: Callable[[JudgeReply | Failed], None]) -> None:
+    def submit(self, call: JudgeCall, asker: Asker, done: Done) -> None:
         self.calls.append(call)
         said = self._rules[call.prompt](call)
         if isinstance(said, JudgeReply):

@@ -2,17 +2,17 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ragtide.evaluators.encoder.hashing import HashingEncoder
-from ragtide.evaluators.judge.calls import Asker, Conversation, JudgeCall, JudgeUse, Section, TraceCalls
+from ragtide.evaluators.judge.calls import Answer, Asker, Conversation, Done, JudgeCall, JudgeUse, Section, TraceCalls
 from ragtide.evaluators.judge.driver import Driver, Held, Replies
 from ragtide.evaluators.judge.hashing import HashingJudge
-from ragtide.evaluators.judge.replies import JudgeReply, Texts
+from ragtide.evaluators.judge.replies import Texts
 from ragtide.evaluators.judge.steps import together
 from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome, Scored
 from ragtide.evaluators.plan import PreparedEvaluator
@@ -57,7 +57,7 @@ def call(text: str) -> JudgeCall:
 class SlowJudge(HashingJudge):
     """Replies after a while, from other threads."""
 
-    def submit(self, call: JudgeCall, asker: Asker, done: Callable[[JudgeReply | Failed], None]) -> None:
+    def submit(self, call: JudgeCall, asker: Asker, done: Done) -> None:
         threading.Timer(0.2, super().submit, (call, asker, done)).start()
 
 
@@ -68,7 +68,7 @@ def two_steps(name: str) -> Conversation[tuple[str, ...]]:
 
 
 def test_conversations_are_held_at_the_same_time() -> None:
-    judge, replies = SlowJudge(), dict[tuple[str, JudgeCall], JudgeReply | Failed]()
+    judge, replies = SlowJudge(), dict[tuple[str, JudgeCall], Answer]()
     held = [Held(two_steps(f"n{at}"), Asker("e", TraceCalls("shop"))) for at in range(40)]
     start = time.monotonic()
     Driver(judge, replies).hold(held)
@@ -79,7 +79,7 @@ def test_conversations_are_held_at_the_same_time() -> None:
 
 def test_an_error_and_a_failed_call_end_only_their_own_conversations() -> None:
     class Failing(HashingJudge):
-        def submit(self, call: JudgeCall, asker: Asker, done: Callable[[JudgeReply | Failed], None]) -> None:
+        def submit(self, call: JudgeCall, asker: Asker, done: Done) -> None:
             if "bad" in str(call.sections[0].text):
                 done(Failed("judge_reply", "unreadable"))
             else:

@@ -231,7 +231,7 @@ def test_a_sample_is_that_of_live_traffic() -> None:
     assert states.count("sampled_out") == 200 - states.count("scored")
     (first, *_) = result.summary()
     assert (first.seen, first.sampled, first.scored) == (200, states.count("scored"), states.count("scored"))
-    assert first.skipped == {"sampling": states.count("sampled_out")}
+    assert first.skipped == {"not_sampled": states.count("sampled_out")}
 
 
 def test_forms_of_records_change_no_score(tmp_path: Path) -> None:

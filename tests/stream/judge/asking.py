@@ -6,8 +6,8 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
-from ragtide.evaluators.judge.calls import Asker, JudgeCall, Section, TraceCalls
-from ragtide.evaluators.judge.replies import JudgeReply, Texts, Verdicts
+from ragtide.evaluators.judge.calls import Answer, Asker, JudgeCall, Section, TraceCalls
+from ragtide.evaluators.judge.replies import Texts, Verdicts
 from ragtide.evaluators.judge.settings import JudgeSettings
 from ragtide.evaluators.outcome import Failed
 from ragtide.stream.judge import JudgeClient
@@ -34,11 +34,11 @@ def judge(url: str, more: Mapping[str, Any] | None = None, **endpoint: Any) -> I
         client.close()
 
 
-def ask_all(client: JudgeClient, calls: Sequence[JudgeCall], asker: Asker | None = None) -> list[JudgeReply | Failed]:
+def ask_all(client: JudgeClient, calls: Sequence[JudgeCall], asker: Asker | None = None) -> list[Answer]:
     """Make all calls at once; their results in order."""
-    done: SimpleQueue[tuple[int, JudgeReply | Failed]] = SimpleQueue()
+    done: SimpleQueue[tuple[int, Answer]] = SimpleQueue()
 
-    def keep(at: int, result: JudgeReply | Failed) -> None:
+    def keep(at: int, result: Answer) -> None:
         done.put((at, result))
 
     for at, call in enumerate(calls):
@@ -47,7 +47,7 @@ def ask_all(client: JudgeClient, calls: Sequence[JudgeCall], asker: Asker | None
     return [found[at] for at in range(len(calls))]
 
 
-def ask(client: JudgeClient, call: JudgeCall = STATEMENTS, asker: Asker | None = None) -> JudgeReply | Failed:
+def ask(client: JudgeClient, call: JudgeCall = STATEMENTS, asker: Asker | None = None) -> Answer:
     [result] = ask_all(client, [call], asker)
     return result
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ragtide.evaluators import registry
+from ragtide.evaluators.companions import check_companions
 from ragtide.evaluators.judge.settings import JudgeEndpoint
 from ragtide.stream.settings.loader import load
 from ragtide.stream.telemetry.registry import Telemetry
@@ -32,8 +34,8 @@ def kinds() -> set[str]:
 
 
 def test_settings_of_the_page_are_valid(tmp_path: Path) -> None:
-    assert len(TABLES) == 3
-    prompts = tomllib.loads(TABLES[2])
+    assert len(TABLES) == 6
+    prompts = tomllib.loads(TABLES[5])
     assert prompts["evaluators"]["judge"]["prompts"].keys() == {"support"}
     file = tmp_path / "ragtide.toml"
     more = TABLES[0].replace("small", "large").partition("[sampling")[0]
@@ -43,6 +45,17 @@ def test_settings_of_the_page_are_valid(tmp_path: Path) -> None:
     judge = load(file, {variable[1]: "sk-1"}).settings.evaluators.judge
     assert judge.endpoints["small"].api_key.get_secret_value() == "sk-1"
     assert (judge.endpoint_of("faithfulness"), judge.endpoint_of("safety_critic")) == ("small", "large")
+
+
+def test_sampling_and_limits_of_the_page_are_valid(tmp_path: Path) -> None:
+    file = tmp_path / "ragtide.toml"
+    file.write_text("\n".join((TABLES[0].partition("[sampling")[0], *TABLES[2:5])))
+    settings = load(file, {}).settings
+    check_companions(registry.load(), settings.evaluators)
+    assert settings.sampling.always.worse_than == {"support.support": 0.3}
+    assert settings.sampling.highest_rate("judge") == 0.5
+    assert settings.evaluators.judge.limit_of("shop").usd_per_day == 50
+    assert settings.evaluators.judge.limit_of("docs").calls_per_minute == 300
 
 
 @pytest.mark.parametrize("secret", ["sk-very-secret"])

@@ -113,6 +113,12 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
         ["--config", "{calendar}"],
         ["--config", "{calendar}", "--json"],
     ),
+    "calibrate": (
+        [HOSTILE],
+        ["groundedness.groundedness", "--app", HOSTILE],
+        ["groundedness.groundedness", "--run", HOSTILE],
+        ["groundedness.groundedness", "--json"],
+    ),
     "worker": (["--lane", HOSTILE],),
     "config": (
         ["--config", HOSTILE],

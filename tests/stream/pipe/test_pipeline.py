@@ -263,7 +263,7 @@ def test_sampling_is_decided_by_the_trace_id_and_leaves_a_row() -> None:
     chosen = {trace for trace, status in statuses.items() if status == "scored"}
     assert 200 < len(chosen) < 300  # 250 expected, 3.6 standard deviations of 13.7 either way
     assert {row.weight for row in block.scores} == {4.0}
-    assert {row.reason for row in block.scores if row.status == "sampled_out"} == {"sampling"}
+    assert {row.reason for row in block.scores if row.status == "sampled_out"} == {"not_sampled"}
     again = process(*reversed(records), settings=settings)
     assert {row.trace_id: row.status for row in again.scores} == statuses
     larger = process(*records, settings=configured(sampling={"lanes": {"fast": 0.5}}))

@@ -1,0 +1,204 @@
+"""Limits of an application: its money of a day, and its calls of a minute.
+
+Money. Before a process spends, it takes a lease from the ledger, a twentieth of the day's budget at a time, and spends
+only what it leased. A process that is killed leaves its lease, which counts as spent, so that a restart never spends
+the same money twice. A process that ends in order gives back what is left. Each call is checked in its slot, right
+before it is sent, so that at the limit only calls in flight are paid for beyond the budget. An attempt whose answer was
+lost is charged by an estimate from above: the endpoint may have done its work.
+
+Calls of a minute. The first call about a trace is left out if there is no room for it. Later ones wait: what was paid
+for the trace would be lost.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import Protocol
+
+from ragtide.evaluators.errors import Transient
+from ragtide.evaluators.judge.calls import OVER_BUDGET, THROTTLED, TraceCalls
+from ragtide.evaluators.judge.settings import JudgeLimit, JudgeSettings
+from ragtide.evaluators.outcome import NotApplicable
+
+LEASES = 20  # of a day's budget: a process that is killed loses at most one
+_RETRY_S = 1.0  # until a ledger that does not answer is asked again
+_RECHECK_S = 60.0  # until a spent budget is looked at again: another process may have given some back
+_BURST_S = 10.0  # of calls that may be sent at once
+
+
+class LeftOut(Exception):
+    """A call that is not sent. `outcome` says which limit left it out."""
+
+    def __init__(self, outcome: NotApplicable) -> None:
+        super().__init__(outcome.reason)
+        self.outcome = outcome
+
+
+class Ledger(Protocol):
+    """Money of applications, by day. Shared by processes. Methods block; they raise `Transient` or `ConfigError`."""
+
+    def lease(self, day: date, app: str, wanted_usd: float, spent_usd: float, budget_usd: float) -> float:
+        """Raise this process's lease to `wanted_usd`, or as far as the budget allows, and return it.
+
+        The lease covers `spent_usd`, which this process has spent. It is never less. All leases together are within
+        the budget, except for what was spent beyond it already.
+        """
+        ...
+
+    def settle(self, day: date, app: str, spent_usd: float) -> None:
+        """Lower this process's lease to what it spent."""
+        ...
+
+
+class MemoryLedger:
+    """A ledger of one process: the budget begins anew when the process does."""
+
+    def __init__(self) -> None:
+        self.leased_usd: dict[tuple[date, str], float] = {}
+
+    def lease(self, day: date, app: str, wanted_usd: float, spent_usd: float, budget_usd: float) -> float:
+        """See `Ledger.lease`."""
+        leased = self.leased_usd[day, app] = max(spent_usd, min(wanted_usd, budget_usd))
+        return leased
+
+    def settle(self, day: date, app: str, spent_usd: float) -> None:
+        """See `Ledger.settle`."""
+        self.leased_usd[day, app] = spent_usd
+
+
+class Limits:
+    """The limits of all applications in this process. Used by the event loop of the client."""
+
+    def __init__(
+        self,
+        settings: JudgeSettings,
+        ledger: Ledger,
+        now: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings = settings
+        self._ledger = ledger
+        self._now, self._clock = now, clock
+        self._apps: dict[str, AppLimit] = {}
+
+    def of(self, app: str) -> "AppLimit | None":
+        """Return the limit of an application; None without one."""
+        limit = self._settings.limit_of(app)
+        if limit.usd_per_day is None and limit.calls_per_minute is None:
+            return None
+        if app not in self._apps:
+            self._apps[app] = AppLimit(app, limit, self._ledger, self._now, self._clock)
+        return self._apps[app]
+
+    def settle(self) -> None:
+        """Give back what was leased and not spent. Raises as the ledger does."""
+        for app in self._apps.values():
+            app.settle()
+
+
+@dataclass(slots=True)
+class _Purse:
+    """Money of one day in this process. `spent` may exceed `leased` by what calls in flight cost."""
+
+    day: date
+    leased_usd: float = 0.0
+    spent_usd: float = 0.0
+    asked_s: float | None = None  # when the ledger had no more to give
+
+
+@dataclass(slots=True, eq=False)
+class AppLimit:
+    """The limit of one application in this process."""
+
+    app: str
+    limit: JudgeLimit
+    ledger: Ledger
+    now: Callable[[], float]
+    clock: Callable[[], float]
+    _purse: _Purse = field(init=False)
+    _leasing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _room: float = field(init=False)  # calls that may be sent now
+    _room_at_s: float = field(init=False)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # of calls that wait for room, first come first served
+
+    def __post_init__(self) -> None:
+        self._purse = _Purse(self._today())
+        self._room, self._room_at_s = self._most_room, self.clock()
+
+    async def wait_for_room(self, trace: TraceCalls, latest_s: float) -> None:
+        """Return once the call may be sent. `latest_s` by the clock.
+
+        Raises `LeftOut` if it is the first call about the trace and has to wait, or if the wait would end too late.
+        """
+        per_minute = self.limit.calls_per_minute
+        if per_minute is None:
+            return
+        if trace.admitted is None:
+            trace.admitted = not self._turn.locked() and self._refill() >= 1
+        if not trace.admitted:
+            raise LeftOut(THROTTLED)
+        async with self._turn:
+            wait_s = (1 - self._refill()) * 60 / per_minute
+            if self.clock() + wait_s > latest_s:
+                raise LeftOut(THROTTLED)
+            while (room := self._refill()) < 1:
+                await asyncio.sleep((1 - room) * 60 / per_minute)
+            self._room -= 1
+
+    async def check_budget(self, latest_s: float) -> None:
+        """Raise `LeftOut` if the day's money is spent, and `Transient` if nobody can tell until `latest_s`."""
+        budget_usd = self.limit.usd_per_day
+        if budget_usd is None:
+            return
+        if self._has_money():
+            return
+        async with self._leasing:
+            while not self._has_money():
+                purse = self._purse
+                if purse.asked_s is not None and self.clock() < purse.asked_s + _RECHECK_S:
+                    raise LeftOut(OVER_BUDGET)
+                spent_usd = purse.spent_usd
+                wanted_usd = spent_usd + budget_usd / LEASES
+                try:
+                    purse.leased_usd = await asyncio.to_thread(
+                        self.ledger.lease, purse.day, self.app, wanted_usd, spent_usd, budget_usd
+                    )
+                except Transient:
+                    if self.clock() + _RETRY_S > latest_s:
+                        raise
+                    await asyncio.sleep(_RETRY_S)
+                    continue
+                purse.asked_s = self.clock() if purse.leased_usd <= spent_usd else None
+
+    def charge(self, usd: float) -> None:
+        """Count the cost of a call on the day that it ends."""
+        self._has_money()  # begins a new day
+        self._purse.spent_usd += usd
+
+    def settle(self) -> None:
+        """Give back what was leased and not spent."""
+        purse = self._purse
+        if purse.leased_usd != purse.spent_usd:
+            self.ledger.settle(purse.day, self.app, purse.spent_usd)
+            purse.leased_usd = purse.spent_usd
+
+    def _has_money(self) -> bool:
+        if self._purse.day != (today := self._today()):
+            self._purse = _Purse(today)  # the lease of yesterday stays as it is: nobody spends from that day
+        return self._purse.spent_usd < self._purse.leased_usd
+
+    def _today(self) -> date:
+        return datetime.fromtimestamp(self.now(), UTC).date()
+
+    @property
+    def _most_room(self) -> float:
+        return max(1.0, (self.limit.calls_per_minute or 0) * _BURST_S / 60)
+
+    def _refill(self) -> float:
+        """Return how many calls may be sent now."""
+        now_s = self.clock()
+        added = (now_s - self._room_at_s) * (self.limit.calls_per_minute or 0) / 60
+        self._room, self._room_at_s = min(self._most_room, self._room + added), now_s
+        return self._room

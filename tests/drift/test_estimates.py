@@ -1,0 +1,189 @@
+"""Windows of sampled metrics on the real engine: estimates from parts, merged, revised and by segment."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from ragtide.drift.settings import RuleSettings, WindowSettings
+from ragtide.evaluators.judge.calls import Conversation, JudgeCall, JudgeUse, Section
+from ragtide.evaluators.judge.replies import Texts
+from ragtide.evaluators.outcome import Outcome, Scored
+from ragtide.evaluators.prediction_powered import Estimate, add_sums, estimate, parts_of, sums_of
+from ragtide.evaluators.spec import Metric, Need, NoParams, Shared, evaluator
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.rows import ScoreRow
+from tests.drift.world import EVALUATORS, World, dies_before, score_row
+
+pytestmark = pytest.mark.clickhouse
+
+
+@dataclass(frozen=True)
+class Answer:
+    answer: str
+
+
+def _converse(row: Answer, shared: Shared, params: BaseModel) -> Conversation[Outcome]:
+    [said] = yield [JudgeCall("statements", (Section("text", row.answer),), Texts)]
+    return Scored({"faithful": float(len(said.texts) > 1)})
+
+
+@evaluator(
+    "judged",
+    version=1,
+    domain="generation",
+    method="judge",
+    per_record=True,
+    inputs=Answer,
+    metrics=[Metric("faithful", threshold=0.75, primary=True), Metric("other", optional=True)],
+    needs={Need.JUDGE},
+    judge=JudgeUse(("statements",), _converse),
+)
+def judged(row: Answer, shared: Shared, params: NoParams) -> Outcome:
+    """Whether a judge lists several statements."""
+    return shared.judge(_converse(row, shared, params))
+
+
+def world(database: Database) -> World:
+    frames = WindowSettings(out_of_orderness_s=0, segments={"tenant": ("a", "b")})
+    return World(
+        database, windows=frames, rules=RuleSettings(min_sample=4), evaluators={**EVALUATORS, "judged": judged}
+    )
+
+
+def row(here: World, at: int, second: float, **fields: Any) -> ScoreRow:
+    """Every fourth trace is judged, with the probability 1/4; of those every tenth does not apply, or failed."""
+    cheap = (at * 7 % 10) / 10
+    made: dict[str, Any] = {"status": "sampled_out", "reason": "not_sampled"}
+    score = None
+    if at % 4 == 0:
+        made = {"status": "not_applicable", "reason": "no_statements"} if at % 40 == 0 else {}
+        made = {"status": "failed", "reason": "judge_timeout"} if at % 40 == 20 else made
+        score = None if made else min(1.0, cheap + (at % 3) / 10)
+    parts = parts_of("faithful", cheap, 4.0, judged=made.get("status") in (None, "not_applicable"), score=score)
+    metrics = {} if score is None else {"faithful": score}
+    return score_row(here.at(second), f"t{at}", metrics, evaluator="judged", parts=parts, **made, **fields)
+
+
+def rows_of(here: World, number: int, **fields: Any) -> list[ScoreRow]:
+    return [row(here, at, at * 3600 / number, **fields) for at in range(number)]
+
+
+def expected(rows: Sequence[ScoreRow]) -> Estimate:
+    made = estimate(add_sums(sums_of("faithful", one.parts) for one in rows))
+    assert made is not None
+    return made
+
+
+def numbers(made: Estimate) -> tuple[Any, ...]:
+    mean = (
+        None if one is None else min(max(one, 0.0), 1.0) for one in (made.mean.value, made.mean.low, made.mean.high)
+    )
+    found = (*mean, made.plain.value, made.saved)
+    return tuple(None if one is None else pytest.approx(one, abs=1e-9) for one in found)
+
+
+def stored(database: Database, size_s: int, segment_value: str = "", metric: str = "faithful") -> list[tuple[Any, ...]]:
+    found = database.rows(
+        "SELECT estimate, estimate_low, estimate_high, weighted_mean, saved_calls FROM windows FINAL "
+        "WHERE metric = {metric:String} AND size_s = {size_s:UInt32} AND segment_value = {value:String} ORDER BY start",
+        {"size_s": size_s, "value": segment_value, "metric": f"judged.{metric}"},
+    )
+    return [tuple(one.values()) for one in found]
+
+
+def advance(here: World, second: float) -> None:
+    here.progress(second)
+    here.progress(second, lane="judge")
+    here.watch(second)
+
+
+def test_windows_of_every_size_hold_the_estimate_of_their_traces(database: Database) -> None:
+    here = world(database)
+    rows = rows_of(here, 1200)
+    here.store(rows, "judge")
+    advance(here, 3600)
+    by_minute = [rows[at : at + 20] for at in range(0, 1200, 20)]
+    assert stored(database, 60) == [numbers(expected(some)) for some in by_minute]
+    whole = expected(rows)
+    assert stored(database, 3600) == [numbers(whole)]
+    assert whole.traces == 1200
+    assert whole.scored == 240
+    assert whole.saved > 150, "the companion tells much"
+    assert stored(database, 3600, metric="other") == [(None,) * 5]
+
+
+def test_segments_have_estimates_of_their_own(database: Database) -> None:
+    here = world(database)
+    of = {tenant: rows_of(here, 1200, segments={"tenant": tenant}) for tenant in ("a", "b")}
+    some = {"a": of["a"][:700], "b": of["b"][700:]}
+    here.store([*some["a"], *some["b"]], "judge")
+    advance(here, 3600)
+    for tenant, rows in some.items():
+        assert stored(database, 3600, tenant) == [numbers(expected(rows))]
+    assert stored(database, 3600) == [numbers(expected([*some["a"], *some["b"]]))]
+
+
+def test_a_late_score_revises_the_estimate_and_a_second_run_writes_nothing(database: Database) -> None:
+    here = world(database)
+    rows = rows_of(here, 1200)
+    here.store(rows[:-100], "judge")
+    advance(here, 3600)
+    assert stored(database, 3600) == [numbers(expected(rows[:-100]))]
+    here.store(rows[-100:], "judge")
+    advance(here, 3601)
+    assert stored(database, 3600) == [numbers(expected(rows))]
+    written = database.rows("SELECT count() AS n FROM windows WHERE evaluator = 'judged'")
+    here.store(rows, "judge")
+    advance(here, 3602)
+    assert database.rows("SELECT count() AS n FROM windows WHERE evaluator = 'judged'") == written
+
+
+def test_a_roll_up_that_dies_before_the_estimates_makes_them_the_next_time(database: Database) -> None:
+    here = world(database)
+    rows = rows_of(here, 1200)
+    here.store(rows, "judge")
+    here.progress(3600)
+    here.progress(3600, lane="judge")
+    with dies_before("windows"):
+        here.watch(3600)
+    here.elect()
+    advance(here, 3600)
+    assert stored(database, 3600) == [numbers(expected(rows))]
+
+
+def test_metrics_without_sums_have_no_estimate(database: Database) -> None:
+    here = world(database)
+    here.scores(1, [0.5, 0.7, 0.9])
+    here.store([score_row(here.at(2), "t", {"faithful": 0.5}, evaluator="judged")], "judge")
+    advance(here, 60)
+    assert stored(database, 60) == [(None,) * 5]
+    assert database.rows("SELECT count() AS n FROM windows WHERE isNotNull(weighted_mean)") == [{"n": 0}]
+
+
+def test_a_rule_judges_the_estimate_for_all_traces_and_not_the_judged_ones_alone(database: Database) -> None:
+    """Low cheap scores are all judged, of others one in five: the mean of the judged is 0.62, that of all 0.77."""
+    here = world(database)
+    rows = []
+    for at in range(200):
+        low = at % 5 == 0
+        cheap, weight = (0.3, 1.0) if low else (0.9, 5.0)
+        score = cheap - 0.01 * (at % 3) if low or at % 50 < 10 else None
+        made: dict[str, Any] = {} if score is not None else {"status": "sampled_out", "reason": "not_sampled"}
+        parts = parts_of("faithful", cheap, weight, judged=score is not None, score=score)
+        metrics = {} if score is None else {"faithful": score}
+        rows.append(score_row(here.at(at / 4), f"t{at}", metrics, evaluator="judged", parts=parts, **made))
+    here.store(rows, "judge")
+    advance(here, 60)
+    scores = [row.metrics["faithful"] for row in rows if row.metrics]
+    assert fmean(scores) < 0.75
+    [verdict] = database.rows(
+        "SELECT value, breached, samples FROM verdicts FINAL WHERE metric = 'judged.faithful' AND segment = '' "
+        "AND rule_id LIKE 'mean:%'"
+    )
+    assert verdict["value"] == pytest.approx(expected(rows).mean.value)
+    assert 0.75 < verdict["value"] < 0.8
+    assert (verdict["breached"], verdict["samples"]) == (0, len(scores))
