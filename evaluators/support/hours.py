@@ -54,7 +54,8 @@ def contradicted_hours(schedule: Mapping[int, Hours], sentence: str) -> list[tup
     """
     if not schedule or not _HINT.search(sentence):
         return []
-    longer = [] if _longer_at_weekends(schedule) else [match.span() for match in _LONGER.finditer(sentence)]
+    says_weekend = "eekend" in sentence and not _longer_at_weekends(schedule)
+    longer = [match.span() for match in _LONGER.finditer(sentence)] if says_weekend else []
     return longer + [
         (claim.start, claim.end)
         for claim in _claims(sentence)
@@ -81,7 +82,7 @@ def _agree(schedule: Mapping[int, Hours], days: frozenset[int], opens: frozenset
 
 def _claims(sentence: str) -> Iterator[_Claim]:
     items = [match for match in _ITEM.finditer(sentence) if match["opens"] is None or _is_time(match)]
-    excepts = _EXCEPTS.search(sentence) is not None
+    excepts = bool(items) and _EXCEPTS.search(sentence) is not None
     for match in items:
         days = _days(match)
         if len(days) > 2 and not (excepts or match["weekdays"]):

@@ -13,11 +13,11 @@ def names_of(text: str, code: str) -> Iterator[tuple[int, str]]:
     """Yield start and word of the names in a sentence. The word that begins it is left out: anything may begin one."""
     if code in WITHOUT_NAMES:
         return
-    found = [
-        (match.start("name"), match["name"])
-        for match in _WORD.finditer(text)
-        if match["name"][0].isupper() and _within(text, match.start()) and match["name"] not in ("I", "A")
-    ]
+    found = []
+    for match in _WORD.finditer(text):
+        name = match["name"]
+        if name[0].isupper() and _within(text, match.start()) and name not in ("I", "A"):
+            found.append((match.start("name"), name))
     if found and not _is_title(text):
         yield from found
 

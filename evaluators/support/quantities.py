@@ -9,7 +9,7 @@ from importlib import resources
 from itertools import product
 from typing import NamedTuple
 
-from ragtide.evaluators.support.words import GERMAN_ONES, GERMAN_TENS, SPACED_WORD, number_words
+from ragtide.evaluators.support.words import GERMAN_ONES, GERMAN_TENS, letter_runs, number_words
 
 CLOCK = "clock"
 PERCENT = "percent"
@@ -96,7 +96,7 @@ def quantities_of(text: str) -> list[Quantity]:
 def spelled_quantities_of(text: str, code: str) -> list[Quantity]:
     """Return the quantities written in words of the language, in order: "twelve hundred" is 1,200."""
     words = quantity_words()
-    present = number_words(code).intersection(SPACED_WORD.findall(text.lower()))
+    present = number_words(code).intersection(letter_runs(text.lower()))
     if present.isdisjoint(words.numbers):
         return []
     found: list[Quantity] = []

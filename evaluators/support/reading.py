@@ -10,7 +10,7 @@ from ragtide.evaluators.support.contexts import NOT_KNOWN
 from ragtide.evaluators.support.hours import contradicted_hours
 from ragtide.evaluators.support.names import names_of
 from ragtide.evaluators.support.quantities import Quantity, quantities_of, spelled_quantities_of
-from ragtide.evaluators.support.records import contradictions
+from ragtide.evaluators.support.records import contradictions, facts_named
 from ragtide.evaluators.support.source_index import SourceIndex
 from ragtide.evaluators.support.words import (
     CLAUSE,
@@ -279,8 +279,9 @@ def _names(text: str, sources: SourceIndex) -> list[Span]:
 
 def _denied(text: str, sources: SourceIndex) -> list[Span]:
     spans = contradicted_hours(sources.schedule, text)
-    if sources.facts:
-        places = contradictions(sources.facts, raw_words(text), languages()[sources.code])
+    facts = facts_named(sources.facts, text) if sources.facts else []
+    if facts:
+        places = contradictions(facts, raw_words(text), languages()[sources.code])
         if places:
             matches = list(WORD.finditer(text))
             spans += [matches[place].span() for place in places]

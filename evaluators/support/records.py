@@ -81,20 +81,17 @@ def stem(word: str) -> str:
     )
 
 
-def facts_named(facts: Sequence[Fact], words: Sequence[str]) -> list[Fact]:
-    """Return the facts that the words may name."""
-    text = "".join(words).lower()
-    return [fact for fact in facts if fact.name in text or (fact.stems and fact.stems[0] in text)]
+def facts_named(facts: Sequence[Fact], text: str) -> list[Fact]:
+    """Return the facts that the text may name."""
+    run = text.lower().replace(" ", "").replace("-", "").replace(",", "")
+    return [fact for fact in facts if fact.name in run or (fact.stems and fact.stems[0] in run)]
 
 
 def contradictions(facts: Sequence[Fact], words: Sequence[str], language: Language) -> list[int]:
-    """Return the places of the words of a sentence that claim a thing which the record says is not there.
+    """Return the places of the words of a sentence that claim a thing which one of these facts says is not there.
 
     Where the value is missing, a sentence that denies the thing is unsupported too.
     """
-    facts = facts_named(facts, words)
-    if not facts:
-        return []
     lower = [word.lower().replace("\u2019", "'") for word in words]
     places: dict[str, int] = {}
     for place, word in enumerate(lower):

@@ -36,7 +36,7 @@ class SourceIndex:
             self.places.add(month for text in texts for month in months_of(text))
         self.chunks = chunks  # the texts behind are not contexts
         facts = [shared.once(facts_of, text) for text in texts]
-        self.facts: list[Fact] = facts_named([fact for found in facts for fact in found], answer)
+        self.facts: list[Fact] = facts_named([fact for found in facts for fact in found], "".join(answer))
         self.number_words = number_words(code).intersection(map(str.lower, answer))  # of the answer
         self.records = frozenset(i for i, found in enumerate(facts) if found)
         schedules = [shared.once(schedule_of, text) for text in texts]

@@ -34,6 +34,7 @@ _TOKEN = re.compile(rf"{WORD.pattern}|[.!?;,:](?=\s|$)|[{_ENDS[4:]}{_CLAUSE_ENDS
 _ASCII_WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*")
 _ASCII_TOKEN = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*|[.!?;,:](?=\s|$)|\n")
 ENDING = re.compile(rf"['\u2019]?{LETTER}*")  # the rest of a word
+_ASCII_RUN = re.compile("[a-z]+")
 SPACED_WORD = re.compile(r"[^\W\d_]+")
 HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # of camel case, as in keys of records
 # English endings, longest first. The stem keeps four letters or more.
@@ -181,11 +182,19 @@ def _hits(words: Iterable[str]) -> Counter[str]:
     return hits
 
 
+def letter_runs(lower: str) -> list[str]:
+    """Return the runs of letters of a text in lower case."""
+    return (_ASCII_RUN if lower.isascii() else SPACED_WORD).findall(lower)
+
+
 def tokens(text: str, code: str) -> list[str]:
     """Return the text in order as it is compared: folded words, "" for a word without content, `NEGATION` for one that
     negates, `CLAUSE` and `STOP` where a clause or a sentence ends. A run of a script without spaces gives pairs of
     characters.
     """
+    if text.isalpha() and text.isascii():  # one word
+        folded = _folds(code)[text]
+        return [folded] if folded != RUN else list(_parts(text, code))
     raw = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
     found = list(map(_folds(code).__getitem__, raw))
     if RUN not in found:
