@@ -7,7 +7,7 @@ With W(x) = sum(w x) / sum(w) over judged traces:
     estimate = W(y, of scored traces) + power * (mean(f, of all traces) - W(f, of judged traces))
 
 The first term is the weighted mean (Hajek 1971, after Horvitz and Thompson 1952). The second has the mean 0, whatever f
-is, so that a companion that tells nothing does no harm; one that predicts y removes the part of the error that it
+is, so that a companion without correlation does no harm; one that predicts y removes the part of the error that it
 predicts. `power` is the one with the least variance (PPI++: Angelopoulos, Duchi, Zrnic 2023, arXiv:2311.01453, section
 6; for unequal probabilities Zrnic and Candes 2024, arXiv:2403.03208). The variance is that of the estimate's linear
 form (Sarndal, Swensson, Wretman 1992, chapter 5): with v = w n / sum(w), a trace adds
@@ -35,7 +35,7 @@ _ROUNDING = 1e-12  # relative: a smaller variance comes from the arithmetic
 
 @dataclass(frozen=True, slots=True)
 class WeightedMean:
-    """A mean with its interval; None if it cannot be told, because there are few scores or they do not vary."""
+    """A mean with its interval; None with too few scores, or if they do not vary."""
 
     value: float
     low: float | None = None

@@ -91,6 +91,12 @@ def _of_traces(topic: str, found: _Found) -> TopicReport:
             count += 1
             recorded.update(name for name in _FIELDS if name in trace.fields)
             recorded["contexts.text"] += "contexts" in trace.fields and "contexts.text" not in trace.missing
+    if found.traces and not whole:
+        return TopicReport(
+            topic,
+            None,
+            f"no span without a parent in {found.spans:,} spans: the roots of their traces are in other messages",
+        )
     if not count:
         return TopicReport(
             topic,

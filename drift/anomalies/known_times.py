@@ -29,7 +29,7 @@ class KnownTimes:
         place = {calendar: nth for nth, calendar in enumerate(every)}
         return cls(every, np.array([place[one] for one in own], np.int64))
 
-    def kept(self, cells: WindowCells, place: Integers, ticks: TickRange) -> Flags:
+    def not_excluded(self, cells: WindowCells, place: Integers, ticks: TickRange) -> Flags:
         """Flag the cells, each of the series at `place`, that are in no known event."""
         if not self.calendars:
             return np.ones(len(cells), bool)
@@ -44,6 +44,14 @@ class KnownTimes:
         shifts = np.stack([one.shifts(ticks.ticks, at) for one in self.calendars])
         found: Integers = shifts[self.calendar_of[place], _tick_of(cells, ticks)]
         return found
+
+    def moved(self, place: int, time: int, at: int) -> int:
+        """Return a time of the series at `place` by the clock of `at`, as `shifts` moves its cells."""
+        if not self.calendars:
+            return time
+        calendar = self.calendars[self.calendar_of[place]]
+        moved: int = time + calendar.offset(time) - calendar.offset(at)
+        return moved
 
     def clock_changes(self, since: int, until: int) -> list[int]:
         """Return when any of the clocks changes in (since, until)."""

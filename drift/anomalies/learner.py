@@ -154,8 +154,14 @@ class BaselineLearner:
         ticks = self.ticks(calendar.ceil(end - self.history_s, self.tick_s), end)
         some, levels = self._load(batch, places, ticks, at)
         basis, present = batch.rows.baseline_source[places], record_counts(some) > 0
-        before = before_accepted(basis, ticks)
-        excluded = excluded_ticks(self._anomalies(batch, places, end), basis, ticks, before, present)
+        known = KnownTimes.of([batch.series[place] for place in places], self.settings)
+        accepted = np.array([known.moved(nth, one, at) if one > 0 else one for nth, one in enumerate(basis.tolist())])
+        before = before_accepted(accepted, ticks)
+        anomalies = [
+            (nth, known.moved(nth, since, at), known.moved(nth, until, at))
+            for nth, since, until in self._anomalies(batch, places, end)
+        ]
+        excluded = excluded_ticks(anomalies, accepted, ticks, before, present)
         young = np.flatnonzero((basis > 0) & (basis > end - FULL_WEEK_S) & before.any(axis=1))
         past = exclude_windows(select_series(some, young), ~before[young] | excluded[young])
         some = exclude_windows(some, before | excluded)
@@ -244,7 +250,7 @@ def load_windows(
     cells, place = rows.matching_version(cells)
     shifts = None
     if known is not None:
-        kept = known.kept(cells, place, ticks)
+        kept = known.not_excluded(cells, place, ticks)
         cells, place = cells[kept], place[kept]
         shifts = known.shifts(cells, place, ticks, at)
     return to_windows(kind, cells, place, ticks.ticks, rows.labels, scale_of(monitored, series), shifts)

@@ -126,7 +126,7 @@ class BatchProcessor:
         cells = queries.window_cells(
             learner.database, kind, learner.monitored, batch.series, batch.rows.ids, levels, ticks
         )
-        cells = cells[KnownTimes.of(batch.series, learner.settings).kept(cells, batch.places_of(cells), ticks)]
+        cells = cells[KnownTimes.of(batch.series, learner.settings).not_excluded(cells, batch.places_of(cells), ticks)]
         cells = cells[np.argsort(cells["at"], kind="stable")]
         borders = np.searchsorted(cells["at"], [*ticks.ticks, stop])
         for tick, first, last in zip(ticks.ticks.tolist(), borders, borders[1:], strict=False):

@@ -26,6 +26,7 @@ class Held:
     error: BaseException | None = None
     _keys: list[Key] = field(default_factory=list)
     _missing: int = 0
+    _left_out: NotApplicable | None = None  # a limit of its application left out one of its calls
     _calls: int = 0
 
 
@@ -44,15 +45,29 @@ class Driver:
             self._advance(held, partial(next, held.conversation))
         while self._waiting:
             key, reply = self._done.get()
-            self._replies[key] = reply
-            for held in self._waiting.pop(key):
+            waiting = self._waiting.pop(key)
+            if isinstance(reply, NotApplicable):  # limits are of one application: others may ask
+                app = waiting[0].asker.trace.app
+                self._submit(key, [held for held in waiting if held.asker.trace.app != app])
+                waiting = [held for held in waiting if held.asker.trace.app == app]
+                for held in waiting:
+                    held._left_out = reply
+            else:
+                self._replies[key] = reply
+            for held in waiting:
                 held._missing -= 1
                 if not held._missing:
                     self._continue(held)
 
+    def _submit(self, key: Key, waiting: list[Held]) -> None:
+        if waiting:
+            self._waiting[key] = waiting
+            self._judge.submit(key[1], waiting[0].asker, partial(self._put, key))
+
     def _continue(self, held: Held) -> None:
-        replies = [self._replies[key] for key in held._keys]
-        missing = next((reply for reply in replies if isinstance(reply, (Failed, NotApplicable))), None)
+        missing: Answer | None = held._left_out
+        replies: list[Answer] = [] if missing is not None else [self._replies[key] for key in held._keys]
+        missing = missing or next((reply for reply in replies if isinstance(reply, (Failed, NotApplicable))), None)
         if missing is not None:
             held.conversation.close()
             held.result = missing
@@ -82,10 +97,10 @@ class Driver:
         if not missing:
             self._continue(held)
         for key in missing:
-            waiting = self._waiting.setdefault(key, [])
-            waiting.append(held)
-            if len(waiting) == 1:
-                self._judge.submit(key[1], held.asker, partial(self._put, key))
+            if key in self._waiting:
+                self._waiting[key].append(held)
+            else:
+                self._submit(key, [held])
 
     def _put(self, key: Key, reply: Answer) -> None:
         self._done.put((key, reply))

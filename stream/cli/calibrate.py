@@ -1,6 +1,5 @@
 """`ragtide calibrate`."""
 
-import json
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from ragtide.stream.cli.options import FiniteRange, config_option
 from ragtide.stream.cli.problems_lookup import open_database
 from ragtide.stream.known_names import known_apps, known_runs
 from ragtide.stream.terminal import say, say_json
+from ragtide.stream.terminal_text import plain_toml
 
 if TYPE_CHECKING:
     from ragtide.drift.calibration import AtThreshold, Calibration, ShareEstimate
@@ -96,7 +96,7 @@ def _lines(metric: "MetricRef", app: str | None, made: "Calibration") -> list[st
         return [*lines, f"no proposal: it takes {FEWEST} good and {FEWEST} bad answers, and scores that differ"]
     lines += [_line("proposed", made.proposed), f"  on other answers: {_kappa(made.kappa_elsewhere)}"]
     side = "min" if metric.metric.better == "higher" else "max"
-    lines += ["", "[[rules.overrides]]", f'metric = "{metric.name}"', *([f"app = {json.dumps(app)}"] if app else [])]
+    lines += ["", "[[rules.overrides]]", f'metric = "{metric.name}"', *([f"app = {plain_toml(app)}"] if app else [])]
     return [*lines, f"{side} = {made.proposed.threshold:.10g}"]
 
 

@@ -50,6 +50,9 @@ class EventTime(click.ParamType):
 class FiniteRange(click.FloatRange):
     """Like click's, which accepts nan in any range."""
 
+    def _describe_range(self) -> str:
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """A finite number of the range."""
         number = float(super().convert(value, param, ctx))

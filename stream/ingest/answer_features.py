@@ -33,7 +33,8 @@ _NONE = array("b")
 class AnswerColumns:
     """Fills the columns `answer` and `answer_claims` of `embeddings`, if the settings ask for it.
 
-    Encodes only answers whose sentences an evaluator embeds too: they cost no call of the encoder.
+    Encodes only answers whose sentences an evaluator embeds too: they cost no call of the encoder. Which these
+    are is told by base rates: sampling rules and always-judge rules may make it a few more or less.
     """
 
     compare_by_default: bool  # for apps without a setting

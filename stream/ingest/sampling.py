@@ -1,9 +1,9 @@
 """Sampling: which traces an evaluator scores, and with which probability each is in the sample.
 
-A trace has one lot, from 0 to 1, by its id only: an evaluator scores it if the lot is below the probability. So every
+A trace has one hash fraction, from 0 to 1, of its id: an evaluator scores it if that is below the probability. So every
 lane and every redelivery draws alike, the sample of a smaller rate is part of a larger one's, and evaluators share the
-calls of a judge. The probability depends on the trace and on those before it, never on the lot or on a score by the
-evaluator itself, so that scores weighted by 1 / probability estimate what all traces would have scored (Horvitz and
+calls of a judge. The probability depends on the trace and on those before it, never on the fraction or on a score by
+the evaluator itself. So scores weighted by 1 / probability estimate what all traces would have scored (Horvitz and
 Thompson 1952).
 """
 
@@ -20,7 +20,7 @@ from ragtide.stream.settings.sampling import SamplingRule, SamplingSettings
 
 _HOUR_S = 3600
 _MOST_GROUPS = 20_000  # whose first traces are remembered; the oldest are forgotten
-_LOTS = 2**64
+_HASHES = 2**64
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Sampler:
         """Decide about a batch with these scores of companions, in the order of the plan."""
         included, worse = self._included(batch), self._worse(batch, cheap)
         keys = list(zip(self.rates, self._rules_of, self._are_judges, strict=True))
-        lots: list[int] = []
+        hashes: list[int] = []
         decided: dict[tuple[float, tuple[int, ...], bool], Decisions] = {}
         for rate, own, is_judge in dict.fromkeys(keys):
             rules = [self._rules[at] for at in own]
@@ -79,8 +79,8 @@ class Sampler:
                 probabilities[at] = 1.0 if probabilities[at] else 0.0
             not_sampled: list[int] = []
             if any(probability < 1 for probability in probabilities):
-                lots = lots or [_lot(ctx.trace.trace_id) for ctx in batch]
-                not_sampled = [at for at, lot in enumerate(lots) if lot >= probabilities[at] * _LOTS]
+                hashes = hashes or [_hash(ctx.trace.trace_id) for ctx in batch]
+                not_sampled = [at for at, one in enumerate(hashes) if one >= probabilities[at] * _HASHES]
             weights = [1 / probability if probability else 0.0 for probability in probabilities]
             decided[rate, own, is_judge] = Decisions(weights, not_sampled)
         return [decided[key] for key in keys]
@@ -137,10 +137,10 @@ def rate_of(settings: SamplingSettings, prepared: PreparedEvaluator) -> float:
 
 def is_sampled(trace_id: str, rate: float) -> bool:
     """Whether a trace is in the sample. The sample of a smaller rate is part of a larger one's."""
-    return rate >= 1 or _lot(trace_id) < rate * _LOTS
+    return rate >= 1 or _hash(trace_id) < rate * _HASHES
 
 
-def _lot(trace_id: str) -> int:
+def _hash(trace_id: str) -> int:
     return int.from_bytes(blake2b(trace_id.encode("utf-8", "replace"), digest_size=8).digest(), "big")
 
 

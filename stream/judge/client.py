@@ -154,6 +154,9 @@ class JudgeClient:
             return left_out.outcome
         except CallFailed as failed:
             failure = Failed(failed.kind, failed.detail)
+        except RagtideError as error:  # such as a budget that cannot be read
+            _log.error("a judge call was not sent: %s", error)
+            failure = Failed("judge_crashed", type(error).__name__)
         except Exception as error:  # noqa: BLE001  # a bug: whoever waits must be told
             _log.error("a judge call crashed: %s", where(error))
             failure = Failed("judge_crashed", type(error).__name__)

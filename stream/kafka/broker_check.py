@@ -45,10 +45,10 @@ def no_topics_message(kafka: KafkaSettings, known: Iterable[str]) -> str:
     return f"the brokers at {kafka.bootstrap_servers} have no topic that matches {patterns}{permission_hint(kafka)}"
 
 
-async def check_topics(kafka: KafkaSettings) -> str:
+async def check_topics(kafka: KafkaSettings, command: str = "ragtide topics create") -> str:
     """Check the topics and describe them; raise `Transient` while no broker answers or a topic is missing.
 
-    A missing topic is `Transient`, because it may be created later. Other faults are `ConfigError`.
+    A missing topic is `Transient`, because it may be created later, by `command`. Other faults are `ConfigError`.
     """
     known = await partition_counts(kafka)
     if message := no_topics_message(kafka, known):
@@ -57,7 +57,7 @@ async def check_topics(kafka: KafkaSettings) -> str:
     if missing := [topic for topic in read if topic not in known]:
         raise Transient(
             f"the brokers at {kafka.bootstrap_servers} have no topic {', '.join(missing)}{permission_hint(kafka)}: "
-            "`ragtide topics create` makes it"
+            f"`{command}` makes it"
         )
     listed = ", ".join(describe_topic(topic, known[topic]) for topic in read)
     return f"Kafka at {kafka.bootstrap_servers}: {listed}"

@@ -51,8 +51,8 @@ class SamplingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fal
     )
     first_per_hour: dict[str, Annotated[int, Field(ge=1, le=1000)]] = Field(
         default={},
-        description="Evaluate the first so many traces of every hour for each value of a segment, e.g. tenant = 5, so "
-        "that rare values are not missed. By segment; evaluators with a share of 0 stay off.",
+        description="Evaluate the first so many traces of every hour, in each process, for each value of a segment, "
+        "e.g. tenant = 5, so that rare values are not missed. By segment; evaluators with a share of 0 stay off.",
     )
     always: AlwaysSettings = Field(
         default=AlwaysSettings(), description="Traces that every evaluator scores whose share is not 0."

@@ -241,7 +241,8 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _check_state_topics(self) -> Self:
-        others = [*self.topics, self.dead_letter_topic, self.labels_topic, self.jobs_topic, *self.state_topics]
+        others = [*self.topics, self.dead_letter_topic, self.spans_topic, self.labels_topic, self.jobs_topic]
+        others += self.state_topics
         if taken := sorted({topic for topic in self.state_topics if others.count(topic) > 1}):
             raise ValueError(f"{', '.join(taken)}: kafka.problems_topic and insights_topic need topics of their own")
         return self

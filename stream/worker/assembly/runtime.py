@@ -30,6 +30,7 @@ from ragtide.stream.worker.progress import LaneProgress, worker_name
 
 log = logging.getLogger(__name__)
 
+_CREATE = "ragtide topics create --spans"
 _WATCH_S = 1.0
 _COMMIT_S = 5.0  # longest that the last commit may take, and the last messages
 _STOP_S = 10.0  # longest that leaving the group may take
@@ -65,6 +66,10 @@ def topics_of_stage(settings: Settings) -> KafkaSettings:
         )
     read = (*otel.topics, *otel.log_topics)
     written = (kafka.spans_topic, otel.traces_topic, kafka.dead_letter_topic)
+    if kafka.spans_topic in (otel.traces_topic, kafka.dead_letter_topic) or kafka.entry_of(kafka.spans_topic):
+        raise ConfigError(
+            f"kafka.spans_topic = {kafka.spans_topic} needs a topic of its own: lanes or people read this one"
+        )
     if taken := sorted({*read} & {*written}):
         raise ConfigError(f"otel.topics and otel.log_topics name {', '.join(taken)}, which stage assemble writes")
     return kafka.model_copy(update={"topics": (*read, kafka.spans_topic), "decoders": {}})
@@ -150,8 +155,8 @@ class _AssemblyRuntime:
 
     async def _consume(self) -> None:
         kafka, until_ready = self._kafka, partial(retry_until_ready, LANE, self._health)
-        await until_ready("brokers", partial(check_topics, kafka))
-        await until_ready("brokers", partial(check_topics, kafka.model_copy(update={"topics": self._written})))
+        await until_ready("brokers", partial(check_topics, kafka, _CREATE))
+        await until_ready("brokers", partial(check_topics, kafka.model_copy(update={"topics": self._written}), _CREATE))
         if kafka.start_at == "latest":
             await until_ready("brokers", partial(begin_at_latest, kafka, kafka.group(LANE)))
         await until_ready("brokers", self._dead_letters.start)

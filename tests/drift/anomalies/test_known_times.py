@@ -8,6 +8,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
+from ragtide.drift.anomalies.known_times import KnownTimes
+from ragtide.drift.anomalies.queries import TickRange
+from ragtide.drift.rules import Series
 from ragtide.drift.settings import DriftSettings
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.drift.anomalies.window_fixture import BASE, DAY, WindowFixture, WindowRow, window
@@ -44,6 +47,19 @@ def alarms(
         planted.scan(first_scan)
         found = planted.scan(end)
         return [(one.since, one.until) for snapshot in found.snapshots for one in snapshot.batch.alarm_intervals]
+
+
+def test_incidents_move_with_the_cells_that_they_exclude() -> None:
+    series = Series("shop", "prod", "quality.good", "m1", "", "")
+    known = KnownTimes.of([series], DriftSettings(time_zone="Europe/Berlin"))
+    ticks = TickRange(BASE, BASE, CHANGE - DAY, CHANGE + DAY)
+    cells = np.array([(at,) for at in ticks.ticks], [("at", "<u4")])
+    place = np.zeros(len(cells), np.int64)
+    for now in (CHANGE - DAY, CHANGE + DAY):
+        shifted = ticks.ticks + known.shifts(cells, place, ticks, now)
+        assert shifted.tolist() == [known.moved(0, at, now) for at in ticks.ticks.tolist()]
+    assert known.moved(0, CHANGE - 1, CHANGE + 1) == CHANGE - 1 - HOUR
+    assert KnownTimes.of([series], DriftSettings()).moved(0, CHANGE - 1, CHANGE + 1) == CHANGE - 1
 
 
 def test_a_change_of_clocks_is_no_change(clickhouse_server: EmbeddedClickHouse) -> None:

@@ -77,6 +77,20 @@ def test_conversations_are_held_at_the_same_time() -> None:
     assert len(judge.calls) == 81
 
 
+def test_a_limit_of_one_application_leaves_equal_calls_of_another() -> None:
+    class Limited(HashingJudge):
+        def submit(self, call: JudgeCall, asker: Asker, done: Done) -> None:
+            if asker.trace.app == "spent":
+                done(NotApplicable("over_budget"))
+            else:
+                super().submit(call, asker, done)
+
+    replies: Replies = {}
+    held = [Held(two_steps("n"), Asker("e", TraceCalls(app))) for app in ("spent", "rich")]
+    Driver(Limited(), replies).hold(held)
+    assert [one.result for one in held] == [NotApplicable("over_budget"), ("n one two", "the same")]
+
+
 def test_an_error_and_a_failed_call_end_only_their_own_conversations() -> None:
     class Failing(HashingJudge):
         def submit(self, call: JudgeCall, asker: Asker, done: Done) -> None:

@@ -43,6 +43,17 @@ def test_missing_texts_are_named_with_what_to_do() -> None:
     assert "`ragtide explain-trace` says what to switch on" in traces
 
 
+def test_spans_whose_roots_are_elsewhere_are_said_to_be() -> None:
+    inner = [
+        one
+        for one in recorded_spans("openinference_langchain", 1)
+        if one.resource_spans[0].scope_spans[0].spans[0].parent_span_id
+    ]
+    [_, (enough, traces)] = said((ID, batch(inner)))
+    assert enough is None
+    assert traces == f"no span without a parent in {len(inner)} spans: the roots of their traces are in other messages"
+
+
 def test_foreign_messages_are_a_fault_and_a_few_bad_ones_are_to_look_at() -> None:
     [(ok, message)] = said((None, b"neither"), (None, None))
     assert ok is False

@@ -106,7 +106,7 @@ FAULTS: dict[str, Behaviour] = {
 
 @pytest.mark.parametrize("seed", range(6))
 def test_spend_is_never_above_the_budget_and_the_calls_in_flight_under_any_fault(seed: int) -> None:
-    """The server counts what a provider would bill: every request that it did not refuse, hung ones too."""
+    """Neither what the client counts nor what a provider would bill for replies goes beyond it."""
     rng = random.Random(seed)
     names = list(FAULTS)
     script = rng.choices(names, weights=[6, 1, 1, 1, 1, 1], k=80)
