@@ -95,7 +95,7 @@ def list_problems(
             warn_of_stopped_jobs(database, settings.jobs.live_after_s)
     matching = [
         one
-        for one in latest_episodes(known)
+        for one in latest_episodes([one for one in known if one.state in wanted or one.state != "pending"])
         if chosen.matches(one)
         and (not severities or one.severity in severities)
         and (standard is None or standard.casefold() in map(str.casefold, one.standards))
