@@ -99,7 +99,7 @@ class Limits:
 
 
 @dataclass(slots=True)
-class _Purse:
+class _DayBudget:
     """Money of one day in this process. `spent` may exceed `leased` by what calls in flight cost."""
 
     day: date
@@ -117,14 +117,14 @@ class AppLimit:
     ledger: Ledger
     now: Callable[[], float]
     clock: Callable[[], float]
-    _purse: _Purse = field(init=False)
+    _day_budget: _DayBudget = field(init=False)
     _leasing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _room: float = field(init=False)  # calls that may be sent now
     _room_at_s: float = field(init=False)
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # of calls that wait for room, first come first served
+    _queue: asyncio.Lock = field(default_factory=asyncio.Lock)  # of calls that wait for room, first come first served
 
     def __post_init__(self) -> None:
-        self._purse = _Purse(self._today())
+        self._day_budget = _DayBudget(self._today())
         self._room, self._room_at_s = self._most_room, self.clock()
 
     async def wait_for_room(self, trace: TraceCalls, latest_s: float) -> None:
@@ -136,10 +136,10 @@ class AppLimit:
         if per_minute is None:
             return
         if trace.admitted is None:
-            trace.admitted = not self._turn.locked() and self._refill() >= 1
+            trace.admitted = not self._queue.locked() and self._refill() >= 1
         if not trace.admitted:
             raise LeftOut(THROTTLED)
-        async with self._turn:
+        async with self._queue:
             wait_s = (1 - self._refill()) * 60 / per_minute
             if self.clock() + wait_s > latest_s:
                 raise LeftOut(THROTTLED)
@@ -156,7 +156,7 @@ class AppLimit:
             return
         async with self._leasing:
             while not self._has_money():
-                purse = self._purse
+                purse = self._day_budget
                 if purse.asked_s is not None and self.clock() < purse.asked_s + _RECHECK_S:
                     raise LeftOut(OVER_BUDGET)
                 spent_usd = purse.spent_usd
@@ -175,19 +175,19 @@ class AppLimit:
     def charge(self, usd: float) -> None:
         """Count the cost of a call on the day that it ends."""
         self._has_money()  # begins a new day
-        self._purse.spent_usd += usd
+        self._day_budget.spent_usd += usd
 
     def settle(self) -> None:
         """Give back what was leased and not spent."""
-        purse = self._purse
+        purse = self._day_budget
         if purse.leased_usd != purse.spent_usd:
             self.ledger.settle(purse.day, self.app, purse.spent_usd)
             purse.leased_usd = purse.spent_usd
 
     def _has_money(self) -> bool:
-        if self._purse.day != (today := self._today()):
-            self._purse = _Purse(today)  # the lease of yesterday stays as it is: nobody spends from that day
-        return self._purse.spent_usd < self._purse.leased_usd
+        if self._day_budget.day != (today := self._today()):
+            self._day_budget = _DayBudget(today)  # the lease of yesterday stays as it is: nobody spends from that day
+        return self._day_budget.spent_usd < self._day_budget.leased_usd
 
     def _today(self) -> date:
         return datetime.fromtimestamp(self.now(), UTC).date()
