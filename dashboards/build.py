@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from zlib import crc32
 
 from ragtide.dashboards.application import NAME as APPLICATION
 from ragtide.dashboards.application import application
@@ -19,7 +18,7 @@ from ragtide.dashboards.metric_sql import OneMetric
 from ragtide.dashboards.models import NAME as MODELS
 from ragtide.dashboards.models import models
 from ragtide.dashboards.models_sql import Models
-from ragtide.dashboards.naming import apply_settings
+from ragtide.dashboards.naming import apply_settings, panel_id
 from ragtide.dashboards.objects import NAME as OBJECTS
 from ragtide.dashboards.objects import objects
 from ragtide.dashboards.objects_sql import DETECTION
@@ -28,6 +27,8 @@ from ragtide.dashboards.pipeline import pipeline
 from ragtide.dashboards.problems import NAME as PROBLEMS
 from ragtide.dashboards.problems import problems
 from ragtide.dashboards.rule_lines import rule_lines
+from ragtide.dashboards.runbooks import NAME as RUNBOOKS
+from ragtide.dashboards.runbooks import runbooks
 from ragtide.dashboards.sdk import JSONEncoder, dashboard
 from ragtide.dashboards.settings import DashboardSettings
 from ragtide.dashboards.sql import TRAFFIC, Tables
@@ -79,6 +80,7 @@ def build(
         TRACE: trace(registry, tables, lines, links),
         PROBLEMS: problems(tables, lines, trace_url),
         PIPELINE: pipeline(registry, tables, prometheus_uid, heartbeat_timeout_s, live_after_s),
+        RUNBOOKS: runbooks(),
     }
     # Where a plug-in has taken a name, there is no such dashboard.
     if (classifier := registry.get(CLASSIFIER)) is not None:
@@ -103,7 +105,7 @@ def finish(view: dashboard.Dashboard) -> Json:
     document: Json = json.loads(JSONEncoder(sort_keys=True).encode(view))
     taken: dict[int, str] = {}
     for where, panel in _panels(document):
-        panel["id"] = crc32(where.encode()) >> 1  # annotations and links to a panel name it by this
+        panel["id"] = panel_id(where)
         if taken.setdefault(panel["id"], where) != where:
             raise ValueError(f"panels {where!r} and {taken[panel['id']]!r} have one id: rename one")
     annotations = document["annotations"].setdefault("list", [])

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
+from zlib import crc32
 
 from ragtide.dashboards.settings import DEFAULT_PREFIX, DashboardSettings
 
@@ -35,6 +36,11 @@ def apply_settings(document: Json, settings: DashboardSettings) -> Json:
         elif (value := settings.selected.get(variable["name"])) is not None:
             variable["current"] = _choice(variable, value)
     return named
+
+
+def panel_id(name: str) -> int:
+    """Return the id of a panel by its type and title, as in "text: drift": links to it stay valid if it moves."""
+    return crc32(name.encode()) >> 1
 
 
 def _fix(variable: Json, value: str) -> None:

@@ -17,6 +17,7 @@ from ragtide.dashboards.panels import (
 )
 from ragtide.dashboards.problems_sql import SEVERITIES, ProblemQueries
 from ragtide.dashboards.rule_lines import RuleLine
+from ragtide.dashboards.runbook_links import PANEL_FIELD, runbook_path
 from ragtide.dashboards.sdk import (
     DATA_SOURCE,
     Query,
@@ -30,6 +31,7 @@ from ragtide.dashboards.sdk import (
     table,
     timeseries,
 )
+from ragtide.dashboards.settings import DEFAULT_PREFIX
 from ragtide.dashboards.sql import Tables
 from ragtide.dashboards.variables import variables
 
@@ -44,6 +46,7 @@ _KEPT = "&".join(
 _PROBLEM = f"/d/ragtide-problems?{_KEPT}&var-problem={_FIELD('problem_id')}&{_RANGE}"
 _PARENT = f"/d/ragtide-problems?{_KEPT}&var-problem=${{__value.raw}}&{_RANGE}"
 _BY_LABEL = f"/d/ragtide-problems?{_KEPT}&var-problem=${{__field.labels.id}}&{_RANGE}"
+_RUNBOOK = runbook_path(DEFAULT_PREFIX).replace(PANEL_FIELD, _FIELD("runbook"))
 _COLOURS = {"critical": "red", "warning": "orange", "info": "blue"}
 _STATES = {"open": "red", "pending": "orange", "resolved": "green"}
 _TIMELINE = {0: ("pending", "text"), 1: ("info", "blue"), 2: ("warning", "orange"), 3: ("critical", "red")}
@@ -141,10 +144,11 @@ def _overview(ask: ProblemQueries) -> Iterator[stat.Panel | table.Panel | statet
     listed = color_cells(color_cells(listed, "severity", _COLOURS), "state", _STATES)
     listed = link_cells(listed, "application", "Show the application", _APP)
     listed = link_cells(listed, "metric", "Show the metric over time", _METRIC)
+    listed = link_cells(listed, "found by", "Open the runbook", _RUNBOOK)
     listed = link_cells(listed, "problem_id", "Show this problem", _PROBLEM)
     listed = link_cells(listed, "symptom of", "Show the problem that explains it", _PARENT)
     listed = widths(listed, {"severity": 85, "state": 80, "opened": 150, "application": 110, "type": 100, "lasted": 80})
-    yield hide_columns(wrap_cells(wrap_cells(listed, "description", 320), "handled", 170), "episode")
+    yield hide_columns(wrap_cells(wrap_cells(listed, "description", 320), "handled", 170), "episode", "runbook")
     yield _timeline(ask)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ragtide.dashboards.rule_lines import RuleLine
+from ragtide.dashboards.runbook_links import runbook_panel_sql
 from ragtide.dashboards.sql import Tables, words
 from ragtide.dashboards.trace_links import trace_link_sql
 from ragtide.dashboards.variable_sql import any_in_variable, in_variable, options, value
@@ -75,7 +76,7 @@ class ProblemQueries:
             f"{_lasted()} AS lasted, {_handled()} AS handled, arrayStringConcat(kinds, ', ') AS "
             "`found by`, environment, "
             f"{_SEGMENT}, arrayStringConcat(standards, ', ') AS standards, problem_id, "
-            "parent_id AS `symptom of`, episode "
+            f"parent_id AS `symptom of`, episode, {runbook_panel_sql('kinds[1]')} AS runbook "
             f"FROM (SELECT * FROM {self._name('problems')} WHERE {_MATCHES} AND "
             f"{in_variable('state')} AND {_IN_RANGE}) AS listed "
             f"LEFT JOIN ({self.tables.silenced_by()}) AS silences ON problem_id = silenced_id "

@@ -8,13 +8,14 @@ from ragtide.dashboards.data_source import PLUGIN
 
 with warnings.catch_warnings():  # the SDK warns of its own successor, which Grafana 11 and 12 do not read
     warnings.simplefilter("ignore", DeprecationWarning)
-    from grafana_foundation_sdk.builders import barchart, heatmap, stat, statetimeline, table, timeseries, xychart
+    from grafana_foundation_sdk.builders import barchart, heatmap, stat, statetimeline, table, text, timeseries, xychart
     from grafana_foundation_sdk.builders import common as options
     from grafana_foundation_sdk.builders import dashboard as board
     from grafana_foundation_sdk.cog.encoder import JSONEncoder
     from grafana_foundation_sdk.cog.runtime import UnknownDataquery
     from grafana_foundation_sdk.models import common, dashboard
     from grafana_foundation_sdk.models import heatmap as heat
+    from grafana_foundation_sdk.models import text as text_options
     from grafana_foundation_sdk.models import xychart as xy
 
 __all__ = [
@@ -33,6 +34,8 @@ __all__ = [
     "statetimeline",
     "steps",
     "table",
+    "text",
+    "text_options",
     "timeseries",
     "xy",
     "xychart",

@@ -6,7 +6,18 @@ from pydantic import BaseModel, Field, SecretStr, field_validator
 
 from ragtide.dashboards.data_source import DATA_SOURCE_UID
 
-Name = Literal["fleet", "application", "metric", "trace", "problems", "pipeline", "models", "classification", "objects"]
+Name = Literal[
+    "fleet",
+    "application",
+    "metric",
+    "trace",
+    "problems",
+    "pipeline",
+    "models",
+    "classification",
+    "objects",
+    "runbooks",
+]
 Selector = Literal["run", "app", "environment", "model"]
 Uid = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 DEFAULT_PREFIX = "ragtide-"

@@ -48,11 +48,11 @@ class AlertmanagerSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan
         default={},
         description="Labels of every alert, e.g. cluster = 'eu'. Labels of a route replace those of the same name.",
     )
-    runbook_url: str = Field(
-        default="docs/runbooks/{kind}.md",
+    runbook_url: str | None = Field(
+        default=None,
         description="Address of the runbooks, with {kind} for the kind of problem, e.g. "
-        "https://wiki.example.org/ragtide/{kind}. By default, the page in ragtide's repository. If empty, alerts have "
-        "no runbook_url.",
+        "https://wiki.example.org/ragtide/{kind}. By default, a panel of the dashboard Runbooks; without grafana.url, "
+        "a path in ragtide's repository. If empty, alerts have no runbook_url.",
     )
 
     @field_validator("urls")
@@ -75,8 +75,8 @@ class AlertmanagerSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan
 
     @field_validator("runbook_url")
     @classmethod
-    def _check_runbook_url(cls, url: str) -> str:
-        if unknown := set(re.findall(r"\{[^}]*\}", url)) - {RUNBOOK_FIELD}:
+    def _check_runbook_url(cls, url: str | None) -> str | None:
+        if unknown := set(re.findall(r"\{[^}]*\}", url or "")) - {RUNBOOK_FIELD}:
             raise ValueError(f"no such field {min(unknown)}; valid: {RUNBOOK_FIELD}")
         return url
 

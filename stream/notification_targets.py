@@ -40,12 +40,13 @@ def notification_targets(settings: Settings) -> dict[str, Target]:
 def alert_context(settings: Settings) -> AlertContext:
     """Gather what alerts need of the settings."""
     from ragtide.dashboards.problem_links import problem_link
+    from ragtide.dashboards.runbook_links import fill, runbook_template
     from ragtide.dashboards.trace_links import trace_link
 
     return AlertContext(
         settings.routes,
         settings.alertmanager.labels,
-        settings.alertmanager.runbook_url,
+        partial(fill, runbook_template(settings.alertmanager.runbook_url, settings.grafana, settings.dashboards)),
         partial(trace_link, settings=settings.grafana, uid_prefix=settings.dashboards.uid_prefix),
         partial(problem_link, settings=settings.grafana, uid_prefix=settings.dashboards.uid_prefix),
     )

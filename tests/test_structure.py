@@ -70,7 +70,7 @@ def test_the_package_is_the_folders_at_the_top() -> None:
     package = ROOT / "src" / "ragtide"
     assert {path.name: path.resolve() for path in package.iterdir() if path.is_symlink()} == {
         name: ROOT / name for name in PACKAGES
-    }
+    } | {"runbooks": ROOT / "docs" / "runbooks"}
     assert {path.name for path in package.iterdir() if path.is_file()} == {"__init__.py", "py.typed"}
 
 

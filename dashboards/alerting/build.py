@@ -13,6 +13,7 @@ from ragtide.dashboards.alerting.problem_rule import PROBLEM_RULE, ProblemRule
 from ragtide.dashboards.alerting.rule import RuleGroup, uid_of
 from ragtide.dashboards.alerting_settings import GrafanaAlertingSettings, HealthRule
 from ragtide.dashboards.pipeline_sql import PipelineQueries
+from ragtide.dashboards.runbook_links import runbook_template
 from ragtide.dashboards.settings import DEFAULT_PREFIX, DashboardSettings, Name
 from ragtide.dashboards.sql import Tables
 from ragtide.drift.routes import Route
@@ -97,9 +98,8 @@ def _groups(registry: Mapping[str, Evaluator], context: AlertingContext) -> Iter
     settings, names = context.settings, context.names
     tables = Tables(context.database, context.windows.all_sizes_s)
     shown = [name for name in get_args(Name) if name not in names.leave_out]
-    links = Links(
-        context.grafana.url, context.grafana.org_id, names.uid_prefix, context.alertmanager.runbook_url, shown
-    )
+    runbook = runbook_template(context.alertmanager.runbook_url, context.grafana, names)
+    links = Links(context.grafana.url, context.grafana.org_id, names.uid_prefix, runbook, shown)
     queries = PipelineQueries(tables, registry, context.windows.heartbeat_timeout_s)
     health = HealthRules(tables, queries, links, context.rules, settings, context.jobs.live_after_s)
     named = _group_names(names.uid_prefix)

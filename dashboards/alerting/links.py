@@ -3,42 +3,43 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from ragtide.dashboards.runbook_links import PANEL_FIELD, fill, runbook_panel
+from ragtide.drift.problems.kinds import KINDS
 from ragtide.sinks.alertmanager_settings import RUNBOOK_FIELD
 
 # The kind of an alertname: RagtideSloBurn is slo_burn. Braces after a dollar sign would be a variable of Grafana's.
-_KIND = (
-    '{{ $labels.problem | reReplaceAll "^Ragtide" "" | reReplaceAll "([A-Z])" "_$1" | reReplaceAll "^_" "" | toLower }}'
-)
+_KIND = '$labels.problem | reReplaceAll "^Ragtide" "" | reReplaceAll "([A-Z])" "_$1" | reReplaceAll "^_" "" | toLower'
+_PANEL = " | ".join([_KIND, *(f'reReplaceAll "^{kind}$" "{runbook_panel(kind)}"' for kind in KINDS)])
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
     """Where dashboards and runbooks are.
 
-    `url` is Grafana's; without it there is no link to a dashboard. `runbook_url` has {kind} in it, or is empty.
+    `url` is Grafana's; without it there is no link to a dashboard. `runbook` is a template, see `runbook_template`.
     `dashboards` are the names of those that exist.
     """
 
     url: str
     org_id: int
     uid_prefix: str
-    runbook_url: str
+    runbook: str
     dashboards: Collection[str]
 
     def of_problem(self) -> Mapping[str, str]:
         """Return the runbook of the alert's kind, and the page of the problem."""
-        return self._links(_KIND, "problems", {"problem": "problem_id", "app": "app", "environment": "environment"})
+        filled = self.runbook.replace(RUNBOOK_FIELD, f"{{{{ {_KIND} }}}}").replace(PANEL_FIELD, f"{{{{ {_PANEL} }}}}")
+        return self._links(filled, "problems", {"problem": "problem_id", "app": "app", "environment": "environment"})
 
     def of_budget(self, kind: str) -> Mapping[str, str]:
         """Return the runbook of a kind, and the application's dashboard."""
-        return self._links(kind, "application", {"app": "app", "environment": "environment"})
+        return self._links(fill(self.runbook, kind), "application", {"app": "app", "environment": "environment"})
 
     def of_pipeline(self) -> Mapping[str, str]:
         """Return the runbook of rules about ragtide itself, and the dashboard of the pipeline."""
-        return self._links("pipeline", "pipeline", {})
+        return self._links(fill(self.runbook, "pipeline"), "pipeline", {})
 
-    def _links(self, kind: str, dashboard: str, chosen: Mapping[str, str]) -> Mapping[str, str]:
-        runbook = self.runbook_url.replace(RUNBOOK_FIELD, kind)
+    def _links(self, runbook: str, dashboard: str, chosen: Mapping[str, str]) -> Mapping[str, str]:
         query = "".join(
             f"{{{{ with $labels.{label} }}}}&var-{variable}={{{{ urlquery . }}}}{{{{ end }}}}"
             for variable, label in chosen.items()

@@ -55,13 +55,13 @@ def _no_link(*_: str) -> str:
 class AlertContext:
     """What alerts need besides the problem: who owns it, and where its pages are.
 
-    `trace_link` takes trace id and app, `problem_link` problem id, app and environment; empty: there is no page.
-    `runbook_url` has {kind} in it, or is empty.
+    `trace_link` takes trace id and app, `problem_link` problem id, app and environment, `runbook_link` the kind of a
+    problem; empty: there is no page.
     """
 
     routes: Sequence[Route] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
-    runbook_url: str = ""
+    runbook_link: Callable[[str], str] = _no_link
     trace_link: Callable[[str, str], str] = _no_link
     problem_link: Callable[[str, str, str], str] = _no_link
 
@@ -119,7 +119,7 @@ def _annotations(problem: Problem, context: AlertContext, symptoms: Sequence[Pro
         "title": problem.title,
         "summary": summarize(problem),
         "description": describe(problem, symptoms),
-        "runbook_url": context.runbook_url.replace("{kind}", kind_of(problem)),
+        "runbook_url": context.runbook_link(kind_of(problem)),
         "dashboard_url": _url(context.problem_link(problem.problem_id, problem.app, problem.environment)),
         "trace_url": _url(context.trace_link(worst, problem.app)) if worst else "",
         "value": _number(found.value),

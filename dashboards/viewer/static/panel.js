@@ -12,10 +12,11 @@ import { draw as heatmap } from './panels/heatmap.js';
 import { draw as stat } from './panels/stat.js';
 import { draw as stateTimeline } from './panels/state_timeline.js';
 import { draw as table } from './panels/table.js';
+import { draw as text } from './panels/text.js';
 import { draw as timeseries } from './panels/timeseries.js';
 import { draw as xychart } from './panels/xychart.js';
 
-export const TYPES = { barchart, heatmap, stat, 'state-timeline': stateTimeline, table, timeseries, xychart };
+export const TYPES = { barchart, heatmap, stat, 'state-timeline': stateTimeline, table, text, timeseries, xychart };
 const TIMED = new Set(['heatmap', 'state-timeline', 'timeseries']);
 const SHOW_LOADING_AFTER_MS = 250;
 
@@ -60,9 +61,11 @@ export class Panel {
     openMenu(anchor, [
       ...linked,
       { text: solo ? 'Back to the dashboard' : 'View on the whole screen', run: () => board.view(solo ? null : this) },
-      { text: 'View query', run: () => showQueries(board, this) },
-      { text: 'Copy data', run: () => this.copy() },
-      { text: 'Refresh this panel', run: () => this.load() },
+      ...(panel.type === 'text' ? [] : [
+        { text: 'View query', run: () => showQueries(board, this) },
+        { text: 'Copy data', run: () => this.copy() },
+        { text: 'Refresh this panel', run: () => this.load() },
+      ]),
     ], `Menu of ${panel.title}`);
   }
 
@@ -80,6 +83,10 @@ export class Panel {
   load() {
     const { panel, board } = this;
     this.stale = false;
+    if (panel.type === 'text') {
+      text(this).catch((error) => this.fail(notDrawn(error)));
+      return;
+    }
     const width = Math.max(this.body.clientWidth || this.element.clientWidth || 600, 100);
     const interval = intervalOf(board.shown, panel.maxDataPoints || width, leastOf(panel.interval));
     const targets = (panel.targets || []).filter((target) => !target.hide && target.variables);
@@ -129,8 +136,7 @@ export class Panel {
       if (!this.frames.some((frame) => frame.length) && panel.type !== 'stat') this.empty();
       else TYPES[panel.type](this, this.frames);
     } catch (error) {
-      console.error(error);
-      this.fail({ message: `The viewer could not draw this panel: ${error.message}`, todo: 'Please report it, with the query (menu of the panel).' });
+      this.fail(notDrawn(error));
     }
   }
 
@@ -179,6 +185,11 @@ export class Panel {
     clearTimeout(this.waiting);
     this.release();
   }
+}
+
+function notDrawn(error) {
+  console.error(error);
+  return { message: `The viewer could not draw this panel: ${error.message}`, todo: 'Please report it, with the query (menu of the panel).' };
 }
 
 function leastOf(interval) {

@@ -81,6 +81,23 @@ LINK = "/d/gallery?var-app=${__data.fields.app:percentencode}&${__url_time_range
 LINK += 'var-words=${__data.fields["hidden"]}'
 
 
+MARKDOWN = """# A heading
+
+A *word* and **another**, `code`, <b onclick="alert(1)">markup</b> and ![no image](https://example.org/a.png).
+
+- [a panel](/d/gallery?viewPanel=632)
+- [evil](javascript:alert(1)) and [plain](//example.org)
+
+| name | value |
+|---|---|
+| a | 1 < 2 |
+
+```sql
+SELECT '<script>'
+```
+"""
+
+
 def gallery() -> dict[str, Any]:
     """The document."""
     return {
@@ -274,12 +291,13 @@ def _others() -> list[dict[str, Any]]:
             defaults={"noValue": "No rows: all is well."},
         ),
         panel("table", "Broken", (16, 36, 8, 6), query("SELECT no_such_function(1)")),
+        panel("text", "Words", (0, 42, 24, 8), options={"mode": "markdown", "content": MARKDOWN}),
     ]
 
 
 def _row() -> dict[str, Any]:
-    inner = panel("timeseries", "Inside", (0, 43, 12, 6), query(LINES, series=True))
-    place = {"x": 0, "y": 42, "w": 24, "h": 1}
+    inner = panel("timeseries", "Inside", (0, 51, 12, 6), query(LINES, series=True))
+    place = {"x": 0, "y": 50, "w": 24, "h": 1}
     return {"id": 9, "type": "row", "title": "More", "collapsed": True, "gridPos": place, "panels": [inner]}
 
 

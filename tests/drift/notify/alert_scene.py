@@ -20,7 +20,7 @@ ROUTES = (
     Route(app="search-*", owner="search-team", labels={"channel": "#search"}),
     Route(type="privacy", owner="privacy-team"),
 )
-CONTEXT = AlertContext(ROUTES, {"cluster": "eu"}, "https://wiki.example.org/{kind}")
+CONTEXT = AlertContext(ROUTES, {"cluster": "eu"}, "https://wiki.example.org/{}".format)
 _NUMBERS = count(1)
 
 

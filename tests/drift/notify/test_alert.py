@@ -116,7 +116,7 @@ def test_the_description_answers_what_a_person_asks_at_night() -> None:
 
 def test_links_lead_to_runbook_dashboard_and_worst_trace() -> None:
     context = AlertContext(
-        runbook_url="https://wiki/{kind}", trace_link=lambda *names: "/".join(("t:", *names)),
+        runbook_link="https://wiki/{}".format, trace_link=lambda *names: "/".join(("t:", *names)),
         problem_link=lambda *names: "/".join(("p:", *names)),
     )  # fmt: skip
     said = texts(problem(kind="drift"), context)

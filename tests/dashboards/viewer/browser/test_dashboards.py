@@ -59,6 +59,15 @@ def test_screenshots(viewer: Served, browser: Browser, name: str, kind: str) -> 
     photograph(browser, f"{viewer.url}{path(name)}", kind, Path(SCREENSHOTS) / f"{name}-{kind}.png")
 
 
+def test_the_runbook_of_a_problem_is_one_click_away(viewer: Served, opened: Open) -> None:
+    page = opened(viewer, path("problems"))
+    cell = page.locator("[data-title=Problems] tbody tr").first.locator("a", has_text="threshold")
+    cell.click()
+    settle(page)
+    expect(page.locator(".panel:visible h3")).to_have_text("threshold")
+    expect(page.locator(".panel:visible .markdown")).to_contain_text("Look here first")
+
+
 def test_links_between_dashboards_keep_time_and_variables_and_lead_back(viewer: Served, opened: Open) -> None:
     page = opened(viewer, path("application", environment="prod"))
     page.evaluate("window.stays = true")

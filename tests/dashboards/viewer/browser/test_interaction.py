@@ -186,6 +186,26 @@ def test_one_panel_fills_the_screen_and_escape_leads_back(generated: Served, ope
     assert "viewPanel" not in query(page)
 
 
+def test_a_text_is_drawn_as_markdown_and_markup_in_it_is_text(generated: Served, opened: Open) -> None:
+    page = opened(generated, "/d/gallery")
+    bring(page, "Words")
+    text = page.locator("[data-title=Words] .markdown")
+    expect(text.locator("h4")).to_have_text("A heading")
+    assert [text.locator(tag).inner_text() for tag in ("em", "strong", "pre", "th >> nth=1")] == [
+        "word", "another", "SELECT '<script>'", "value",
+    ]  # fmt: skip
+    expect(text).to_contain_text('<b onclick="alert(1)">markup</b>')
+    expect(text).to_contain_text("1 < 2")
+    assert text.locator("b, img, script").count() == 0
+    assert [link.get_attribute("href") for link in text.locator("a").all()] == ["/d/gallery?viewPanel=632"]
+    page.get_by_role("button", name="Menu of Words").click()
+    assert page.get_by_role("menuitem").all_inner_texts() == ["View on the whole screen"]
+    page.keyboard.press("Escape")
+    text.get_by_role("link", name="a panel").click()
+    expect(page.locator(".panel:visible")).to_have_count(1)
+    expect(page.locator(".panel:visible h3")).to_have_text("Curves")
+
+
 def test_the_query_of_a_panel_can_be_read(generated: Served, opened: Open) -> None:
     page = opened(generated, "/d/gallery")
     page.get_by_role("button", name="Menu of Two axes").click()
