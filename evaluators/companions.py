@@ -31,12 +31,13 @@ def check_companions(registry: Mapping[str, Evaluator], settings: EvaluatorSetti
             check_cheap_metric(registry, companion, where)
 
 
-def check_cheap_metric(registry: Mapping[str, Evaluator], name: str, where: str) -> None:
-    """Raise `ConfigError` unless it is a metric of single records that no judge makes."""
+def check_cheap_metric(registry: Mapping[str, Evaluator], name: str, where: str) -> Evaluator:
+    """Return the evaluator of a metric. Raise `ConfigError` unless it scores single records without a judge."""
     found = metric_named(registry, name)
     if found is None or not _is_cheap(found[0]):
         valid = ", ".join(_names(filter(_is_cheap, registry.values())))
         raise ConfigError(f"{where}: {name!r} is no metric of single records without a judge (valid: {valid})")
+    return found[0]
 
 
 def _is_cheap(evaluator: Evaluator) -> bool:

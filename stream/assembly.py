@@ -12,7 +12,7 @@ from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
 from ragtide.evaluators.errors import ConfigError, Unavailable
 from ragtide.evaluators.judge.calls import Judge
 from ragtide.evaluators.models import load_models
-from ragtide.evaluators.plan import Plan, only_companions, prepare, wanted_encoders, wanted_models
+from ragtide.evaluators.plan import Plan, is_on, only_companions, prepare, wanted_encoders, wanted_models
 from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.runtime.card_memory import limit_cards
 from ragtide.evaluators.runtime.cards import take_card
@@ -87,11 +87,14 @@ def assemble(
     """
     found = with_encoder_thresholds(registry.load() if evaluators is None else evaluators, settings.evaluators)
     worse_than = settings.sampling.always.worse_than
-    for name in worse_than:
-        check_cheap_metric(found, name, "sampling.always.worse_than")
+    deciding = {name: check_cheap_metric(found, name, "sampling.always.worse_than") for name in worse_than}
     cheap = only_companions(
         found, settings.evaluators, lane, lambda judge: stands_for_others(judge, settings), worse_than
     )
+    if lane in (None, "judge"):
+        for name, evaluator in deciding.items():
+            if not is_on(evaluator, settings.evaluators.model_copy(update={"enabled": None})):
+                log.warning("sampling.always.worse_than: %s has no effect, because %s is off", name, evaluator.id)
     embedding = {*wanted_encoders(found, settings.evaluators, lane), *wanted_encoders(found, cheap, None)}
     wanted = tuple(
         dict.fromkeys((*wanted_models(found, settings.evaluators, lane), *wanted_models(found, cheap, None)))

@@ -124,6 +124,7 @@ class JudgeClient:
         asyncio.set_event_loop(loop)
         loop.run_forever()
         loop.run_until_complete(self._finish())
+        loop.run_until_complete(loop.shutdown_default_executor())  # leases under way: they are given back afterwards
         loop.close()
 
     async def _finish(self) -> None:

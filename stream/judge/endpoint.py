@@ -19,12 +19,13 @@ from ragtide.stream.judge.breaker import Breaker
 from ragtide.stream.judge.limits import AppLimit
 from ragtide.stream.judge.protocol import MODES, Completion, Message, decode_answer, encode_request, error_code
 from ragtide.stream.judge.slots import Slots
-from ragtide.stream.judge.usage import Tokens, cost_usd, estimate_tokens
+from ragtide.stream.judge.usage import Tokens, cost_usd
 
 _MOST_BYTES = 4 * 1024 * 1024  # of an answer
 _AGAIN = frozenset((408, 425))  # and every 5xx
 _UNKNOWN_FIELD = frozenset((400, 422, 501))  # statuses of endpoints that do not know response_format
 _THROTTLED = 429
+_FRAME_TOKENS = 16  # that the endpoint puts around a message, at most
 
 
 class CallFailed(Exception):
@@ -142,10 +143,9 @@ class Endpoint:
             limit.charge(usd)
 
     def _most_usd(self, request: Request) -> float:
-        """Estimate from above the cost of a call whose answer is lost."""
-        sent_bytes = sum(len(message.content.encode("utf-8", "replace")) for message in request.messages)
-        tokens = Tokens(estimate_tokens(sent_bytes, 0).input, 0, self.settings.max_tokens, reported=False)
-        return cost_usd(tokens, self.settings)
+        """Estimate from above the cost of a call whose answer is lost: a token has at least one byte."""
+        sent = sum(len(one.content.encode("utf-8", "replace")) + _FRAME_TOKENS for one in request.messages)
+        return cost_usd(Tokens(sent, 0, self.settings.max_tokens, reported=False), self.settings)
 
     async def _sleep(self, pause_s: float, trace: TraceCalls) -> None:
         if pause_s <= 0:

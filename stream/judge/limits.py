@@ -105,6 +105,7 @@ class _DayBudget:
     day: date
     leased_usd: float = 0.0
     spent_usd: float = 0.0
+    may_have_lease: bool = False  # in the ledger; its last answer may have been lost
     asked_s: float | None = None  # when the ledger had no more to give
 
 
@@ -161,6 +162,7 @@ class AppLimit:
                     raise LeftOut(OVER_BUDGET)
                 spent_usd = purse.spent_usd
                 wanted_usd = spent_usd + budget_usd / LEASES
+                purse.may_have_lease = True
                 try:
                     purse.leased_usd = await asyncio.to_thread(
                         self.ledger.lease, purse.day, self.app, wanted_usd, spent_usd, budget_usd
@@ -178,11 +180,11 @@ class AppLimit:
         self._day_budget.spent_usd += usd
 
     def settle(self) -> None:
-        """Give back what was leased and not spent."""
+        """Give back what was leased and not spent. No lease may be under way."""
         purse = self._day_budget
-        if purse.leased_usd != purse.spent_usd:
+        if purse.may_have_lease:
             self.ledger.settle(purse.day, self.app, purse.spent_usd)
-            purse.leased_usd = purse.spent_usd
+            purse.leased_usd, purse.may_have_lease = purse.spent_usd, False
 
     def _has_money(self) -> bool:
         if self._day_budget.day != (today := self._today()):

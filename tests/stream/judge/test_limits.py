@@ -133,7 +133,6 @@ def test_spend_is_never_above_the_budget_and_the_calls_in_flight_under_any_fault
 
 
 def test_an_answer_that_is_lost_is_charged_as_if_it_were_as_long_as_possible() -> None:
-    """A hung call sends about 2 kB: 500 tokens in, and 100 out."""
     prices: dict[str, Any] = {"input_usd_per_million": 0.0, "output_usd_per_million": 1_000.0}
     with (
         chat_server(hang) as server,
@@ -141,6 +140,18 @@ def test_an_answer_that_is_lost_is_charged_as_if_it_were_as_long_as_possible() -
     ):
         results = ask_about(client, 4)
     assert [one if one == OVER_BUDGET else kind(one) for one in results] == [*["judge_timeout"] * 3, OVER_BUDGET]
+
+
+def test_what_was_sent_with_it_is_charged_as_if_each_byte_were_a_token() -> None:
+    options: dict[str, Any] = {"retries": 0, "timeout_s": 0.1, "max_tokens": 1}
+    options |= {"input_usd_per_million": 1_000.0, "output_usd_per_million": 0.0}
+    with chat_server(hang) as server:
+        with limited(server.url, {"usd_per_day": 1_000}, **options) as client:
+            ask_about(client, 1)
+        sent_usd = len((server.sent[0].system + server.sent[0].user).encode()) / 1_000
+        with limited(server.url, {"usd_per_day": 1.5 * sent_usd}, **options) as client:
+            results = ask_about(client, 4)
+    assert [one if one == OVER_BUDGET else kind(one) for one in results] == ["judge_timeout"] * 2 + [OVER_BUDGET] * 2
 
 
 def test_a_call_that_is_refused_costs_nothing() -> None:
@@ -172,6 +183,37 @@ def test_a_ledger_that_does_not_answer_stops_calls_and_never_lets_them_pass() ->
         assert kind(result) == "judge_unavailable"
         assert server.sent == []
         assert [isinstance(one, Verdicts) for one in ask_about(client, 1)] == [True]
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_lease_is_given_back_although_the_client_ends_before_it_is_answered(is_lost: bool) -> None:
+    class Slow(MemoryLedger):
+        asked, answers = threading.Event(), threading.Event()
+
+        def lease(self, *lease: Any) -> float:
+            self.asked.set()
+            assert self.answers.wait(30)
+            leased = super().lease(*lease)
+            if is_lost:
+                raise Transient("the answer was lost")
+            return leased
+
+        def settle(self, *lease: Any) -> None:
+            assert self.leased_usd == {(DAY, "shop"): pytest.approx(0.05)}
+            super().settle(*lease)
+
+    ledger = Slow()
+    with chat_server(GOOD) as server, limited(server.url, {"usd_per_day": 1.0}, ledger) as client:
+        asking = threading.Thread(target=ask_about, args=(client, 1))
+        asking.start()
+        assert ledger.asked.wait(30)
+        ending = threading.Thread(target=client.close)
+        ending.start()
+        asking.join(30)  # the call fails
+        assert ending.is_alive()
+        ledger.answers.set()
+        ending.join(30)
+    assert ledger.leased_usd == {(DAY, "shop"): 0.0}
 
 
 def test_the_first_call_about_a_trace_is_left_out_and_later_ones_wait() -> None:

@@ -21,6 +21,7 @@ from ragtide.evaluators.prediction_powered import add_sums, estimate, parts_of, 
 from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.spec import Lane, Metric, Need, NoParams, Shared, evaluator
 from ragtide.sinks.rows import ScoreRow
+from ragtide.stream.assembly import assemble
 from ragtide.stream.ingest.estimation import stands_for_others
 from ragtide.stream.pipeline import Pipeline
 from ragtide.stream.settings.loader import Settings
@@ -280,6 +281,25 @@ def test_traces_with_a_worse_cheap_score_are_judged_for_certain() -> None:
     assert {row.weight for row in rows[1::3]} == {1.0}
     assert {row.status for row in rows[1::3]} == {"scored"}
     assert {round(row.weight) for at, row in enumerate(rows) if at % 3 != 1} == {100}
+
+
+@pytest.mark.parametrize(
+    ("lane", "evaluators", "warns"),
+    [
+        ("judge", {}, False),
+        ("judge", {"enabled": ["faithfulness"]}, False),  # it runs in the lane all the same
+        ("judge", {"disabled": ["support"]}, True),
+        ("fast", {"disabled": ["support"]}, False),
+    ],
+)
+def test_a_limit_on_a_score_that_nothing_makes_is_a_warning(
+    caplog: pytest.LogCaptureFixture, lane: Lane, evaluators: dict[str, Any], warns: bool
+) -> None:
+    endpoint = {"judge": {"endpoints": {"local": {"url": "http://judge/v1", "model": "m"}}}}
+    sampling = {"lanes": {"judge": 0.1}, "always": {"worse_than": {"support.support": 0.3}}}
+    assemble(Settings.model_validate({"evaluators": endpoint | evaluators, "sampling": sampling}), lane)
+    sentence = "sampling.always.worse_than: support.support has no effect, because support is off"
+    assert (sentence in caplog.messages) is warns
 
 
 def test_the_slices_of_the_lane_judge_follow_the_highest_rate() -> None:
