@@ -60,7 +60,7 @@ def defaults(dashboard: Json) -> dict[str, Choice]:
 def faults(dashboard: Json) -> Iterator[str]:
     """What the linter would say."""
     variables = {each["name"]: each for each in dashboard["templating"]["list"]}
-    if not any(each["type"] == "datasource" for each in variables.values()):
+    if any(queries(dashboard)) and not any(each["type"] == "datasource" for each in variables.values()):
         yield "template-datasource: there is no data source variable"
     if dashboard.get("editable", True):
         yield "uneditable-dashboard"
@@ -98,6 +98,9 @@ def references(where: str, sql: str, variables: Collection[str]) -> Iterator[str
 
 def _of_panel(panel: Json) -> Iterator[str]:
     title = panel.get("title")
+    if panel["type"] == "text":
+        yield from () if title and panel["options"]["content"] else (f"panel-text: {title}",)
+        return
     if not title or not panel.get("description"):
         yield f"panel-title-description: {title}"
     if panel.get("datasource", {}).get("uid") != "${datasource}":

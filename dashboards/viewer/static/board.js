@@ -138,6 +138,7 @@ export class Board {
       }
     }
     if (!begun) this.loadData();
+    this.element.setAttribute('aria-busy', String(this.busy)); // there may be nothing to ask for
     for (const name of this.variables.first) remember(`variable-${name}`, this.variables.values[name]);
     this.onvariables(this);
   }

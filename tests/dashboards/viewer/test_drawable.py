@@ -26,7 +26,7 @@ def test_the_viewer_draws_every_part_of_the_dashboard(name: str) -> None:
 @pytest.mark.parametrize("name", DASHBOARDS)
 def test_the_viewer_expands_every_query_of_the_dashboard(name: str) -> None:
     (board,) = Catalogue({name: DASHBOARDS[name]}).boards.values()
-    assert board.queries
+    assert board.queries or name == "runbooks"
     for where, sql in board.queries.items():
         assert not re.search(r"\$[\w{]|\[\[", expand(sql, Scope(NOON, END, 60, board.defaults))), where
 
@@ -44,7 +44,7 @@ def _change(document: dict[str, Any], **changes: Any) -> dict[str, Any]:
     "changes",
     [
         {"type": "piechart"},
-        {"type": "text", "options": {"content": "<b>"}},
+        {"type": "text", "options": {"content": "<b>", "mode": "html"}},
         {"transparent": True},
         {"repeat": "app"},
         {"options": {"colorMode": "rainbow"}},
