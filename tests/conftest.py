@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.infra import crashes
 from tests.infra.fresh_database import fresh_database
 from tests.infra.kafka_node import KafkaNode
 from tests.infra.workers import ByFile, turn_of
@@ -46,6 +47,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """In the order in which they are dealt out, where a run has several workers."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: turn_of(item.nodeid))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Before workers are started, and after pytest has enabled its own handler of crashes."""
+    crashes.observe(session.config)
 
 
 @pytest.fixture(scope="session")

@@ -101,7 +101,9 @@ def test_a_wheel_holds_every_file_of_every_package_and_the_licence(tmp_path: Pat
     listed = subprocess.run(["git", "ls-files", "-z", "--", *PACKAGES], cwd=ROOT, stdout=subprocess.PIPE, check=True)
     ours = {name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).exists()}
     assert {"stream/demo/demo.toml", "sinks/clickhouse/migrations/0001_schema.sql"} <= ours
-    inside = {"__init__.py", "py.typed", *ours}
+    runbooks = {f"runbooks/{path.name}" for path in (ROOT / "docs" / "runbooks").iterdir()}
+    assert "runbooks/README.md" in runbooks
+    inside = {"__init__.py", "py.typed", *ours, *runbooks}
     assert {name for name in held if name.startswith(f"{OURS}/")} == {f"{OURS}/{name}" for name in inside}
     assert {name.partition("/")[0] for name in held} == {OURS, folder}
     assert metadata["License-Expression"] == "Apache-2.0"

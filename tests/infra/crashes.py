@@ -1,0 +1,44 @@
+"""Why a worker of a run (pytest-xdist) crashed: its exit status and the Python stacks then, in the summary."""
+
+import faulthandler
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
+
+_FOLDER = "RAGTIDE_TEST_CRASHES"  # in the environment of workers
+_WAIT_S = 10
+
+
+def observe(config: pytest.Config) -> None:
+    """Observe the workers in the process that deals tests out; in a worker, write stacks at SIGSEGV and the like."""
+    if config.pluginmanager.hasplugin("dsession"):
+        config.pluginmanager.register(_Crashes())
+    elif (folder := os.environ.get(_FOLDER)) and hasattr(config, "workerinput"):
+        file = (Path(folder) / config.workerinput["workerid"]).open("w")
+        config.add_cleanup(file.close)
+        faulthandler.enable(file)
+
+
+class _Crashes:
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="crashes-")
+        self._statuses: dict[str, int | None] = {}
+        os.environ[_FOLDER] = self._folder.name
+
+    def pytest_testnodedown(self, node: "WorkerController", error: object) -> None:
+        """A worker ended, with an error if it crashed."""
+        if error:
+            self._statuses[node.gateway.id] = node.gateway._io.popen.wait(_WAIT_S)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print what is known of each crash."""
+        for worker, status in self._statuses.items():
+            terminalreporter.section(f"{worker} ended with status {status}")
+            stacks = (Path(self._folder.name) / worker).read_text()
+            terminalreporter.write(stacks or "no stacks: it exited, or was killed from outside\n")
