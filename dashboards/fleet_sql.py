@@ -191,32 +191,33 @@ class Fleet:
             "ORDER BY critical DESC, warning DESC, info DESC, owner LIMIT 100"
         )
 
-    def critical_applications(self) -> str:
-        """How many applications have a critical problem that is no symptom of another one of theirs."""
+    def open_problems(self) -> str:
+        """How many problems of each severity are open, without their symptoms, and how many applications in trouble.
+
+        Those have a critical problem that is no symptom of another one of theirs.
+        """
+        counted = ", ".join(
+            f"countIf(severity = '{one}' AND {IS_PARENT}) AS {one}" for one in ("critical", "warning", "info")
+        )
+        in_trouble = f"severity = 'critical' AND app != '' AND {self.tables.is_parent_in_app()}"
         return (
-            f"SELECT uniqExactIf(app, severity = 'critical' AND app != '') AS applications "
-            f"FROM {self.tables.name('problems')} WHERE {OPEN} AND {self.tables.is_parent_in_app()}"
+            f"SELECT {counted}, uniqExactIf(app, {in_trouble}) AS applications "
+            f"FROM {self.tables.name('problems')} WHERE {OPEN}"
         )
 
-    def open_problems(self, severity: str) -> str:
-        """How many problems of that severity are open, without their symptoms."""
+    def operations(self) -> str:
+        """Traces per minute and recorded cost per hour of all applications; NULL without windows, or without a cost."""
+        minutes, of_traffic, of_cost = self._minutes(), f"metric = '{TRAFFIC}'", f"metric = '{COST}'"
+        read = (
+            "SELECT metric, max(seen) AS seen_n, sum(scored) AS scored_n, sum(sum) AS total "
+            f"{self._windows(among([TRAFFIC, COST]))} "
+            "GROUP BY metric, app, environment, size_s, start, model, prompt_version"
+        )
         return (
-            f"SELECT countIf(severity = '{severity}') AS problems "
-            f"FROM {self.tables.name('problems')} WHERE {OPEN} AND {IS_PARENT}"
+            f"{self._closed()}SELECT if(countIf({of_traffic}) = 0, NULL, sumIf(seen_n, {of_traffic}) / {minutes}) "
+            f"AS traces, if(sumIf(scored_n, {of_cost}) = 0, NULL, sumIf(total, {of_cost}) * 60 / {minutes}) AS cost "
+            f"FROM ({read})"
         )
-
-    def traces_per_minute(self) -> str:
-        """Traces per minute of all applications."""
-        seen = (
-            f"SELECT max(seen) AS seen_n {self._windows(among([TRAFFIC]))} "
-            "GROUP BY app, environment, size_s, start, model, prompt_version"
-        )
-        return f"{self._closed()}SELECT sum(seen_n) / {self._minutes()} AS traces FROM ({seen}) HAVING count() > 0"
-
-    def cost_per_hour(self) -> str:
-        """Recorded cost per hour of all applications."""
-        cost = f"if(sum(scored) = 0, NULL, sum(sum) * 60 / {self._minutes()})"
-        return f"{self._closed()}SELECT {cost} AS cost {self._windows(among([COST]))}"
 
     def lowest_budget(self) -> str:
         """The smallest share of an error budget that is left."""

@@ -46,6 +46,12 @@ def number(title: str, description: str, sql: str, unit: str, width: int = 4) ->
     )
 
 
+def one_column(panel: stat.Panel, column: str) -> stat.Panel:
+    """Show one column of the query, which panels beside it share: the viewer runs it once."""
+    chosen = options.ReduceDataOptions().calcs(["lastNotNull"]).values(False).fields(f"/^{column}$/")
+    return panel.reduce_options(chosen)
+
+
 def lines(title: str, description: str, queries: Iterable[str], unit: str, width: int = 12) -> timeseries.Panel:
     """Lines over time; a gap is a gap."""
     panel = (

@@ -10,6 +10,7 @@ from ragtide.dashboards.panels import (
     lines,
     link_cells,
     number,
+    one_column,
     rows,
     section,
     stacked_bars,
@@ -123,18 +124,20 @@ def _choices(name: str, label: str, values: Sequence[str]) -> board.CustomVariab
 
 
 def _overview(ask: ProblemQueries) -> Iterator[stat.Panel | table.Panel | statetimeline.Panel]:
+    counts, times = ask.open_counts(), ask.median_times()
     for severity in reversed(SEVERITIES):
         says = f"Problems of severity {severity} that are open at the end of the time range, without symptoms of "
         says += "others. 0 if there is none."
-        panel = number(f"Open, {severity}", says, ask.open_of(severity), "short")
+        panel = one_column(number(f"Open, {severity}", says, counts, "short"), severity)
         yield panel.thresholds(steps((None, "green"), (1, _COLOURS[severity])))
     says = "Open problems, without symptoms of others, that nobody has acknowledged, accepted, muted or silenced. "
     says += "0: none is open."
-    yield number("Unattended", says, ask.unattended(), "short").thresholds(steps((None, "green"), (1, "orange")))
+    panel = one_column(number("Unattended", says, counts, "short"), "unattended")
+    yield panel.thresholds(steps((None, "green"), (1, "orange")))
     says = "Median time from the first bad trace to the opened problem, of those that opened in the time range. "
-    yield number("Time to detect", f"{says}No data: none has opened.", ask.median_s("detect"), "s")
+    yield one_column(number("Time to detect", f"{says}No data: none has opened.", times, "s"), "detect")
     says = "Median time from opening to resolution, of problems that opened in the time range and are resolved. "
-    yield number("Time to resolve", f"{says}No data: none is resolved.", ask.median_s("resolve"), "s")
+    yield one_column(number("Time to resolve", f"{says}No data: none is resolved.", times, "s"), "resolve")
     says = (
         "Problems whose life overlaps the time range, open ones first, the most severe first, those of the system "
         "itself among them. The id shows one below. Symptom of: the problem that explains it, in the same episode. "

@@ -50,24 +50,24 @@ class ProblemQueries:
             "ORDER BY label"
         )
 
-    def open_of(self, severity: str) -> str:
-        """Return the number of open problems of that severity at the end of the range, without their symptoms."""
+    def open_counts(self) -> str:
+        """Return the numbers of problems open at the end of the range, without symptoms: by severity, and `unattended`.
+
+        Those were not acknowledged, accepted, muted or silenced.
+        """
+        counted = ", ".join(f"countIf(severity = {text(one)}) AS {one}" for one in SEVERITIES)
+        free = f"acked_by = '' AND accepted_by = '' AND NOT ({_muted()}) AND NOT {self.tables.is_silenced()}"
         return (
-            f"SELECT count() AS problems FROM {self._name('problems')} WHERE severity = {text(severity)} "
-            f"AND {_open_at_the_end()} AND {_MATCHES} AND {self.tables.is_parent(_APP)}"
+            f"SELECT {counted}, countIf({free}) AS unattended FROM {self._name('problems')} "
+            f"WHERE {_open_at_the_end()} AND {_MATCHES} AND {self.tables.is_parent(_APP)}"
         )
 
-    def unattended(self) -> str:
-        """Return the number of open problems, without symptoms, that nobody acknowledged, accepted or muted."""
-        return (
-            f"SELECT count() AS problems FROM {self._name('problems')} WHERE acked_by = '' AND accepted_by = '' "
-            f"AND NOT ({_muted()}) AND NOT {self.tables.is_silenced()} "
-            f"AND {_open_at_the_end()} AND {_MATCHES} AND {self.tables.is_parent(_APP)}"
+    def median_times(self) -> str:
+        """Return the median seconds to `detect` and to `resolve`, of problems that opened in the range."""
+        medians = ", ".join(
+            f"if(count({one}_s) = 0, NULL, quantileExact(0.5)({one}_s)) AS {one}" for one in ("detect", "resolve")
         )
-
-    def median_s(self, which: str) -> str:
-        """Return the median seconds to `detect` or to `resolve`, of problems that opened in the range."""
-        return f"SELECT quantileExact(0.5)({which}_s) AS median FROM ({self._durations()}) HAVING count({which}_s) > 0"
+        return f"SELECT {medians} FROM ({self._durations()})"
 
     def listed(self) -> str:
         """Return the problems, open ones first, the most severe first."""

@@ -192,7 +192,7 @@ def report(watch: Stopwatch, database: Database, given: argparse.Namespace, limi
     with ExitStack() as stack:
         served = stack.enter_context(serving(database, documents=documents)) if given.viewer else None
         for name, document in documents.items():
-            if given.names and name not in given.names:
+            if (given.names and name not in given.names) or not opened(document):
                 continue
             for span, since, interval_s in ranges(end):
                 if served:

@@ -54,15 +54,17 @@ class QueryRunner:
         self._kills: set[asyncio.Task[None]] = set()
 
     async def run(self, statements: Sequence[Statement]) -> AsyncGenerator[bytes, None]:
-        """Give each answer as a line of JSON as soon as it is there.
+        """Give each answer as a line of JSON as soon as it is there. Equal statements are run once.
 
         Where the caller stops, waiting statements are dropped, and running ones killed.
         A line has `key`, and `rows`, `cut` and `answer` (JSONCompact), or `error`.
         """
-        asked = {uuid4().hex: statement for statement in statements}
-        running = {id_: self._threads.submit(self._answer, statement.sql, id_) for id_, statement in asked.items()}
+        ids: dict[str, str] = {}
+        for statement in statements:
+            ids.setdefault(statement.sql, uuid4().hex)
+        running = {id_: self._threads.submit(self._answer, sql, id_) for sql, id_ in ids.items()}
         self._running |= running
-        tasks = [asyncio.create_task(self._line(statement, running[id_])) for id_, statement in asked.items()]
+        tasks = [asyncio.create_task(self._line(statement, running[ids[statement.sql]])) for statement in statements]
         try:
             for done in asyncio.as_completed(tasks):
                 yield await done

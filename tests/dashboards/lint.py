@@ -22,6 +22,14 @@ def panels(dashboard: Json) -> Iterator[Json]:
         yield from panel.get("panels", [])
 
 
+def shown_number(dashboard: Json, where: str, row: dict[str, Any]) -> Any:
+    """What a panel of one number shows of the only row of its query."""
+    [panel] = [panel for panel in panels(dashboard) if where == f"{panel['type']} {panel['title']} A"]
+    column = panel["options"]["reduceOptions"].get("fields", "").strip("/^$")
+    [only] = [row[column]] if column else row.values()
+    return only
+
+
 def linked_columns(panel: Json) -> dict[str, str]:
     """The URL of each column of a table whose cells are links."""
     overrides = {each["matcher"]["options"]: each["properties"] for each in panel["fieldConfig"]["overrides"]}

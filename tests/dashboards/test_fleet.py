@@ -8,7 +8,7 @@ from ragtide.dashboards.build import build
 from ragtide.drift.problems.group_store import GroupRow
 from ragtide.drift.windows.window_metrics import WindowRow
 from ragtide.evaluators.registry import load
-from tests.dashboards.lint import queries
+from tests.dashboards.lint import queries, shown_number
 from tests.dashboards.macros import expanded
 from tests.dashboards.sample_rows import NOON, event, window
 from tests.dashboards.shown_application import ALL, END, Shown
@@ -19,8 +19,7 @@ APPLICATIONS, HEALTH, OWNERS = "table Applications A", "state-timeline Health A"
 
 def number(shown: Shown, title: str) -> object:
     (row,) = shown.rows(f"stat {title} A", board="fleet")
-    (found,) = row.values()
-    return found
+    return shown_number(shown.documents["fleet"], f"stat {title} A", row)
 
 
 def by_name(shown: Shown, **chosen: list[str]) -> dict[tuple[str, str], dict[str, object]]:

@@ -16,7 +16,7 @@ from ragtide.drift.problems.model import EventRow
 from ragtide.evaluators.registry import load
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
-from tests.dashboards.lint import faults, queries
+from tests.dashboards.lint import faults, queries, shown_number
 from tests.dashboards.macros import Choice, expanded
 from tests.dashboards.sample_rows import APP, NOON, event, insight, window
 from tests.infra.fresh_database import fresh_database
@@ -93,8 +93,7 @@ class Shown:
 
     def value(self, where: str, **other: Any) -> Any:
         [row] = self.rows(where, **other)
-        [value] = row.values()
-        return value
+        return shown_number(self.document, where, row)
 
 
 @pytest.fixture(scope="module")
@@ -150,10 +149,10 @@ def test_symptoms_are_counted_with_their_parent_or_where_it_is_not_shown(clickho
         listed = {row["problem_id"]: row["symptom of"] for row in shown.rows("table Problems A")}
         assert listed == {"parent": "", "near": "parent", "far": "parent"}
         fleet = Fleet(Tables(database.name), (), {})
-        counted = fleet.by_owner(), fleet.open_problems("warning")
+        counted = fleet.by_owner(), fleet.open_problems()
         chosen: dict[str, Choice] = {"run": "live", "environment": ["$__all"]}
         (owners,), (warnings,) = (database.rows(expanded(sql, NOON, END, 60, chosen)) for sql in counted)
-        assert (owners["warning"], warnings["problems"]) == (1, 1)
+        assert (owners["warning"], warnings["warning"]) == (1, 1)
         rows = database.rows(expanded(fleet.applications(), NOON, END, 60, chosen))
         assert {row["app"]: row["warning"] for row in rows} == {"another": 1, APP: 1}
 

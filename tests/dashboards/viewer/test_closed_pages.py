@@ -18,7 +18,10 @@ from tests.dashboards.viewer.serving import Served, serving
 
 pytestmark = pytest.mark.clickhouse
 
-ENDLESS = "SELECT count() AS endless FROM system.numbers WHERE NOT sleepEachRow(0.01) SETTINGS max_block_size = 10"
+ENDLESS = (
+    "SELECT count() AS endless FROM system.numbers WHERE NOT sleepEachRow(0.01) AND {} SETTINGS max_block_size = 10"
+)
+APART = "$__interval_s"  # so that a request can ask several times: equal statements are run once
 QUICK = "SELECT 1 AS a"
 LIMITS: dict[str, Any] = {"query_timeout_s": 600, "max_bytes_to_read": 1 << 50}
 DOCUMENT: dict[str, Any] = {
@@ -28,7 +31,9 @@ DOCUMENT: dict[str, Any] = {
     "time": {"from": "now-1h", "to": "now"},
     "annotations": {"list": []},
     "templating": {"list": []},
-    "panels": [panel("stat", title, (0, 0, 4, 4), query(sql)) for title, sql in (("A", QUICK), ("B", ENDLESS))],
+    "panels": [
+        panel("stat", title, (0, 0, 4, 4), query(sql)) for title, sql in (("A", QUICK), ("B", ENDLESS.format(APART)))
+    ],
 }
 
 
@@ -60,7 +65,10 @@ def wait_for(database: Database, count: int) -> None:
 def request_of(count: int) -> dict[str, Any]:
     ids = {each["title"]: str(each["id"]) for each in DOCUMENT["panels"]}
     names = ["A", *["B"] * count]
-    queries = [{"key": str(at), "kind": "panel", "name": ids[name], "ref": "A"} for at, name in enumerate(names)]
+    queries = [
+        {"key": str(at), "kind": "panel", "name": ids[name], "ref": "A", "interval_s": at + 1}
+        for at, name in enumerate(names)
+    ]
     return {"uid": "endless", "from": 0, "to": 60_000, "variables": {}, "queries": queries}
 
 
@@ -101,7 +109,7 @@ def test_where_killing_fails_the_time_limit_holds(database: Database, caplog: py
 
     async def give_up() -> None:
         runner = QueryRunner(Unkillable(database.settings), ViewSettings(query_timeout_s=1))
-        async with aclosing(runner.run([Statement("quick", QUICK), Statement("endless", ENDLESS)])) as lines:
+        async with aclosing(runner.run([Statement("quick", QUICK), Statement("endless", ENDLESS.format(1))])) as lines:
             await anext(lines)
         await runner.close()
 

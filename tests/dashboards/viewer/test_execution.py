@@ -48,6 +48,14 @@ def test_rows_beyond_the_limit_are_left_out_and_that_is_told(database: Database)
     assert (limited["rows"], limited["cut"]) == (7, False)
 
 
+def test_equal_statements_are_run_once_and_each_is_answered(database: Database) -> None:
+    sql = "SELECT generateUUIDv4() AS id"
+    first, other, again = (line["answer"]["data"] for line in run(database, sql, "SELECT 1 AS id", sql))
+    assert first == again != other
+    failed, too = (line["error"]["says"] for line in run(database, "SELECT * FROM none", "SELECT * FROM none"))
+    assert failed == too
+
+
 def test_a_statement_that_reads_too_much_is_stopped(database: Database) -> None:
     sql = "SELECT sum(number) FROM numbers_mt(10000000000)"
     for limit in ({"max_bytes_to_read": 1 << 20}, {"query_timeout_s": 0.5}):
