@@ -2,14 +2,15 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import get_args
 
 from ragtide.dashboards.runbook_links import PANEL_FIELD, fill, runbook_panel
-from ragtide.drift.problems.kinds import KINDS
+from ragtide.drift.problems import Kind
 from ragtide.sinks.alertmanager_settings import RUNBOOK_FIELD
 
 # The kind of an alertname: RagtideSloBurn is slo_burn. Braces after a dollar sign would be a variable of Grafana's.
 _KIND = '$labels.problem | reReplaceAll "^Ragtide" "" | reReplaceAll "([A-Z])" "_$1" | reReplaceAll "^_" "" | toLower'
-_PANEL = " | ".join([_KIND, *(f'reReplaceAll "^{kind}$" "{runbook_panel(kind)}"' for kind in KINDS)])
+_PANEL = " | ".join([_KIND, *(f'reReplaceAll "^{kind}$" "{runbook_panel(kind)}"' for kind in get_args(Kind))])
 
 
 @dataclass(frozen=True, slots=True)

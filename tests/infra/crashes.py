@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
-_FOLDER = "RAGTIDE_TEST_CRASHES"  # in the environment of workers
+_FOLDER = "PYTEST_CRASHES"  # in the environment of workers; ragtide refuses names of its own that it does not know
 _WAIT_S = 10
 
 
