@@ -103,7 +103,7 @@ check: $(VENV)/.dev lint
 test: java chromium alertmanager $(VENV)/.dev deploy/kafka/libs lint
 	$(BIN)/python -m pytest -n 3 $(TEST_ARGS)
 
-bench: java alertmanager $(VENV)/.dev deploy/kafka/libs
+bench: java chromium alertmanager $(VENV)/.dev deploy/kafka/libs
 	@for file in benchmarks/*.py benchmarks/*/__main__.py; do case $$file in */__init__.py) ;; *) echo "== $$file"; $(BIN)/python -m $$(echo $${file%.py} | tr / .) || exit 1 ;; esac; done
 
 chaos: java $(VENV)/.dev deploy/kafka/libs

@@ -11,7 +11,6 @@ from ragtide.dashboards.panels import (
     hide_columns,
     link_cells,
     number,
-    one_column,
     rows,
     section,
     shade_cells,
@@ -45,18 +44,18 @@ def _numbers(queries: Fleet) -> Iterator[stat.Panel]:
     none_is_good = steps((None, "green"), (1, "red"))
     says = "Applications with an open critical problem that is no symptom of another one of theirs. 0: none has one."
     problems = queries.open_problems()
-    panel = one_column(number("Applications in trouble", says, problems, "short", 3), "applications")
+    panel = number("Applications in trouble", says, problems, "short", 3, column="applications")
     yield _linked(panel).thresholds(none_is_good)
     for severity, colour in SEVERITIES.items():
         says = f"Open problems of severity {severity}, of applications and of the pipeline, without symptoms of "
         says += "others. 0: none is open."
-        panel = one_column(number(f"Open, {severity}", says, problems, "short", 3), severity)
+        panel = number(f"Open, {severity}", says, problems, "short", 3, column=severity)
         yield _linked(panel).thresholds(steps((None, "green"), (1, colour)))
     says = "Traces per minute of all applications, over the time range. No data: no window has closed in it."
     operations = queries.operations()
-    yield one_column(number("Traces per minute", says, operations, "short", 3), "traces")
+    yield number("Traces per minute", says, operations, "short", 3, column="traces")
     says = "Recorded cost per hour of all applications, over the time range. No data: no trace had a cost."
-    yield one_column(number("Cost per hour", says, operations, "currencyUSD", 3), "cost")
+    yield number("Cost per hour", says, operations, "currencyUSD", 3, column="cost")
     says = "Share of applicable records with a score, over the watched metrics of all applications. The table has it "
     says += "by application with its traces. No data: nothing was applicable."
     yield number("Coverage", says, queries.coverage(), "percentunit", 3)

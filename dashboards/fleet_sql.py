@@ -192,9 +192,9 @@ class Fleet:
         )
 
     def open_problems(self) -> str:
-        """How many problems of each severity are open, without their symptoms, and how many applications in trouble.
+        """Count open problems by severity, without their symptoms, and `applications` in trouble.
 
-        Those have a critical problem that is no symptom of another one of theirs.
+        An application is in trouble if it has a critical problem that is no symptom of another one of its own.
         """
         counted = ", ".join(
             f"countIf(severity = '{one}' AND {IS_PARENT}) AS {one}" for one in ("critical", "warning", "info")
@@ -206,7 +206,7 @@ class Fleet:
         )
 
     def operations(self) -> str:
-        """Traces per minute and recorded cost per hour of all applications; NULL without windows, or without a cost."""
+        """Return traces per minute and recorded cost per hour of all applications; NULL if there is none."""
         minutes, of_traffic, of_cost = self._minutes(), f"metric = '{TRAFFIC}'", f"metric = '{COST}'"
         read = (
             "SELECT metric, max(seen) AS seen_n, sum(scored) AS scored_n, sum(sum) AS total "

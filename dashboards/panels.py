@@ -27,8 +27,12 @@ def explained(description: str) -> str:
     return description if "No data" in description else description + _NOTHING
 
 
-def number(title: str, description: str, sql: str, unit: str, width: int = 4) -> stat.Panel:
-    """One number over the whole time range."""
+def number(title: str, description: str, sql: str, unit: str, width: int = 4, column: str = "") -> stat.Panel:
+    """One number over the whole time range: the query's only one, or that of a column.
+
+    Panels that show columns of one query share its run in the viewer; Grafana runs it for each panel.
+    """
+    reduced = options.ReduceDataOptions().calcs(["lastNotNull"]).values(False)
     return (
         stat.Panel()
         .title(title)
@@ -41,15 +45,9 @@ def number(title: str, description: str, sql: str, unit: str, width: int = 4) ->
         .color_mode(common.BigValueColorMode.VALUE)
         .graph_mode(common.BigValueGraphMode.NONE)
         .thresholds(steps((None, _GREY)))
-        .reduce_options(options.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
+        .reduce_options(reduced.fields(f"/^{column}$/") if column else reduced)
         .with_target(Query(sql, "table"))
     )
-
-
-def one_column(panel: stat.Panel, column: str) -> stat.Panel:
-    """Show one column of the query, which panels beside it share: the viewer runs it once."""
-    chosen = options.ReduceDataOptions().calcs(["lastNotNull"]).values(False).fields(f"/^{column}$/")
-    return panel.reduce_options(chosen)
 
 
 def lines(title: str, description: str, queries: Iterable[str], unit: str, width: int = 12) -> timeseries.Panel:

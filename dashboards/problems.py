@@ -10,7 +10,6 @@ from ragtide.dashboards.panels import (
     lines,
     link_cells,
     number,
-    one_column,
     rows,
     section,
     stacked_bars,
@@ -47,7 +46,7 @@ _KEPT = "&".join(
 _PROBLEM = f"/d/ragtide-problems?{_KEPT}&var-problem={_FIELD('problem_id')}&{_RANGE}"
 _PARENT = f"/d/ragtide-problems?{_KEPT}&var-problem=${{__value.raw}}&{_RANGE}"
 _BY_LABEL = f"/d/ragtide-problems?{_KEPT}&var-problem=${{__field.labels.id}}&{_RANGE}"
-_RUNBOOK = runbook_path(DEFAULT_PREFIX).replace(PANEL_FIELD, _FIELD("runbook"))
+_RUNBOOK = runbook_path(DEFAULT_PREFIX).replace(PANEL_FIELD, _FIELD("runbook")) + f"&{_RANGE}"
 _COLOURS = {"critical": "red", "warning": "orange", "info": "blue"}
 _STATES = {"open": "red", "pending": "orange", "resolved": "green"}
 _TIMELINE = {0: ("pending", "text"), 1: ("info", "blue"), 2: ("warning", "orange"), 3: ("critical", "red")}
@@ -128,16 +127,16 @@ def _overview(ask: ProblemQueries) -> Iterator[stat.Panel | table.Panel | statet
     for severity in reversed(SEVERITIES):
         says = f"Problems of severity {severity} that are open at the end of the time range, without symptoms of "
         says += "others. 0 if there is none."
-        panel = one_column(number(f"Open, {severity}", says, counts, "short"), severity)
+        panel = number(f"Open, {severity}", says, counts, "short", column=severity)
         yield panel.thresholds(steps((None, "green"), (1, _COLOURS[severity])))
     says = "Open problems, without symptoms of others, that nobody has acknowledged, accepted, muted or silenced. "
     says += "0: none is open."
-    panel = one_column(number("Unattended", says, counts, "short"), "unattended")
+    panel = number("Unattended", says, counts, "short", column="unattended")
     yield panel.thresholds(steps((None, "green"), (1, "orange")))
     says = "Median time from the first bad trace to the opened problem, of those that opened in the time range. "
-    yield one_column(number("Time to detect", f"{says}No data: none has opened.", times, "s"), "detect")
+    yield number("Time to detect", f"{says}No data: none has opened.", times, "s", column="detect")
     says = "Median time from opening to resolution, of problems that opened in the time range and are resolved. "
-    yield one_column(number("Time to resolve", f"{says}No data: none is resolved.", times, "s"), "resolve")
+    yield number("Time to resolve", f"{says}No data: none is resolved.", times, "s", column="resolve")
     says = (
         "Problems whose life overlaps the time range, open ones first, the most severe first, those of the system "
         "itself among them. The id shows one below. Symptom of: the problem that explains it, in the same episode. "

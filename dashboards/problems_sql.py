@@ -51,9 +51,9 @@ class ProblemQueries:
         )
 
     def open_counts(self) -> str:
-        """Return the numbers of problems open at the end of the range, without symptoms: by severity, and `unattended`.
+        """Count problems open at the end of the range, without symptoms, by severity, and the `unattended` ones.
 
-        Those were not acknowledged, accepted, muted or silenced.
+        Nobody has acknowledged, accepted, muted or silenced an unattended problem.
         """
         counted = ", ".join(f"countIf(severity = {text(one)}) AS {one}" for one in SEVERITIES)
         free = f"acked_by = '' AND accepted_by = '' AND NOT ({_muted()}) AND NOT {self.tables.is_silenced()}"
@@ -71,15 +71,17 @@ class ProblemQueries:
 
     def listed(self) -> str:
         """Return the problems, open ones first, the most severe first."""
+        kind = "if(opened_by = '', kinds[1], opened_by)"
         return (
             "SELECT severity, state, opened_at AS opened, description, app AS application, metric, type, "
             f"{_lasted()} AS lasted, {_handled()} AS handled, arrayStringConcat(kinds, ', ') AS "
             "`found by`, environment, "
             f"{_SEGMENT}, arrayStringConcat(standards, ', ') AS standards, problem_id, "
-            f"parent_id AS `symptom of`, episode, {runbook_panel_sql('kinds[1]')} AS runbook "
+            f"parent_id AS `symptom of`, episode, {runbook_panel_sql(kind)} AS runbook "
             f"FROM (SELECT * FROM {self._name('problems')} WHERE {_MATCHES} AND "
             f"{in_variable('state')} AND {_IN_RANGE}) AS listed "
             f"LEFT JOIN ({self.tables.silenced_by()}) AS silences ON problem_id = silenced_id "
+            f"LEFT JOIN ({self.tables.opening_kinds()}) AS opening USING (problem_id, episode) "
             f"ORDER BY indexOf(['open', 'pending', 'resolved'], state), {_SEVERITY} DESC, "
             f"first_seen_at DESC LIMIT {_MOST}"
         )

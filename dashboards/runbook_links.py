@@ -13,8 +13,8 @@ _PATH = f"docs/runbooks/{RUNBOOK_FIELD}.md"
 def runbook_template(address: str | None, grafana: GrafanaSettings, names: DashboardSettings) -> str:
     """Return a runbook's address, with {kind} or {panel} for `fill`; empty: alerts have no link.
 
-    `address` is `alertmanager.runbook_url`. If it is None, the address is on the dashboard of runbooks; without
-    `grafana.url`, or if that dashboard is left out, it is a path in ragtide's repository.
+    `address` is `alertmanager.runbook_url`. If it is None, the link leads to a panel of the dashboard of runbooks;
+    without `grafana.url`, or if that dashboard is left out, it is a path in ragtide's repository.
     """
     if address is not None:
         return address
@@ -39,5 +39,5 @@ def runbook_panel(kind: str) -> int:
 
 
 def runbook_panel_sql(kind: str) -> str:
-    """Write the same as an expression over one that gives the kind."""
+    """Write SQL for the id of a runbook's panel; `kind` is an SQL expression."""
     return f"bitShiftRight(CRC32(concat('text: ', {kind})), 1)"

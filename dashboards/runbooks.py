@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from importlib import resources
 
 from ragtide.dashboards.layout import frame
@@ -25,8 +24,7 @@ def runbooks() -> dashboard.Dashboard:
     return view.build()
 
 
-@cache
-def pages() -> dict[str, str]:
+def _pages() -> dict[str, str]:
     """Return each page's Markdown by its name: the index first, then the pages in the order of its links."""
     folder = resources.files("ragtide") / "runbooks"
     index = (folder / f"{_INDEX}.md").read_text(encoding="utf-8")
@@ -35,7 +33,7 @@ def pages() -> dict[str, str]:
 
 
 def _panels() -> Iterator[text.Panel]:
-    for name, markdown in pages().items():
+    for name, markdown in _pages().items():
         linked = _LINK.sub(lambda found: f"({fill(runbook_path(DEFAULT_PREFIX), found[1])})", markdown)
         yield (
             text.Panel()

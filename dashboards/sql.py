@@ -56,6 +56,14 @@ class Tables:
         """Condition of problems that no other one of the same application explains; for rows of view `problems`."""
         return f"(parent_id, app) NOT IN (SELECT problem_id, app FROM {self.name('problem_events')})"
 
+    def opening_kinds(self) -> str:
+        """SELECT of the kind that opened each problem, as `opened_by`, which alerts are named after."""
+        return (
+            "SELECT problem_id, episode, "
+            "argMinIf(toString(kind), (at, event_id), event IN ('opened', 'reopened')) AS opened_by "
+            f"FROM {self.name('problem_events')} FINAL GROUP BY problem_id, episode"
+        )
+
     def is_silenced(self) -> str:
         """Condition of problems whose alerts a silence of Alertmanager holds back now."""
         return f"problem_id IN (SELECT problem_id FROM {self._silences()})"

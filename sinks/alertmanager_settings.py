@@ -52,7 +52,7 @@ class AlertmanagerSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan
         default=None,
         description="Address of the runbooks, with {kind} for the kind of problem, e.g. "
         "https://wiki.example.org/ragtide/{kind}. By default, a panel of the dashboard Runbooks; without grafana.url, "
-        "a path in ragtide's repository. If empty, alerts have no runbook_url.",
+        "or if that dashboard is left out, a path in ragtide's repository. If empty, alerts have no runbook_url.",
     )
 
     @field_validator("urls")

@@ -87,12 +87,12 @@ def assemble(
     """
     found = with_encoder_thresholds(registry.load() if evaluators is None else evaluators, settings.evaluators)
     worse_than = settings.sampling.always.worse_than
-    deciding = {name: check_cheap_metric(found, name, "sampling.always.worse_than") for name in worse_than}
+    cheap_evaluators = {name: check_cheap_metric(found, name, "sampling.always.worse_than") for name in worse_than}
     cheap = only_companions(
         found, settings.evaluators, lane, lambda judge: stands_for_others(judge, settings), worse_than
     )
     if lane in (None, "judge"):
-        for name, evaluator in deciding.items():
+        for name, evaluator in cheap_evaluators.items():
             if not is_on(evaluator, settings.evaluators.model_copy(update={"enabled": None})):
                 log.warning("sampling.always.worse_than: %s has no effect, because %s is off", name, evaluator.id)
     embedding = {*wanted_encoders(found, settings.evaluators, lane), *wanted_encoders(found, cheap, None)}

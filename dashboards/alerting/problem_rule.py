@@ -16,7 +16,6 @@ PROBLEM_RULE = "problems"
 _LEAKS = ("privacy", "security")  # types that are announced at once
 _LONGEST_DESCRIPTION = 3000
 _MOST_TEXTS = 1000  # alerts with a description of their own: Grafana compares each with each alert
-_OPENINGS = ("opened", "reopened")
 # Where; then type, metric and segment. Without an application, it is a problem of ragtide itself.
 _WHERE = "{{ with $labels.app }}{{ . }}{{ else }}ragtide{{ end }}{{ with $labels.environment }} ({{ . }}){{ end }}"
 _WHAT = "{{ $labels.type }}{{ with $labels.metric }}, {{ . }}{{ end }}{{ with $labels.segment }}, {{ . }}{{ end }}"
@@ -80,11 +79,6 @@ class ProblemRule:
     def _problems(self) -> str:
         """FROM and WHERE: `o` is the problem, `p` its parent, `s` has the kind that opened it."""
         name = self.tables.name
-        kinds = (
-            "SELECT problem_id, episode, "
-            f"argMinIf(toString(kind), (at, event_id), event IN {listed(_OPENINGS)}) AS opened_by "
-            f"FROM {name('problem_events')} FINAL GROUP BY problem_id, episode"
-        )
         # Only columns that are compared: a join copies what it reads.
         parents = (
             "SELECT problem_id, episode, app, environment, model, aspect, metric, segment, severity "
@@ -99,7 +93,7 @@ class ProblemRule:
         objectives = "" if self.with_objectives else f" AND o.segment != {text(OBJECTIVE)}"
         return (
             f"(SELECT * FROM {name('problems')} WHERE state = 'open' ORDER BY episode DESC LIMIT 1 BY problem_id) AS o "
-            f"LEFT JOIN ({kinds}) AS s ON o.problem_id = s.problem_id AND o.episode = s.episode "
+            f"LEFT JOIN ({self.tables.opening_kinds()}) AS s ON o.problem_id = s.problem_id AND o.episode = s.episode "
             f"LEFT JOIN ({parents}) AS p ON o.parent_id = p.problem_id AND o.parent_episode = p.episode "
             f"WHERE NOT ({muted}) AND {settled}{objectives} AND NOT ({_says_enough()})"
         )

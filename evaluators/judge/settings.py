@@ -66,6 +66,13 @@ class JudgeEndpoint(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
             raise ValueError("must not contain a name or password: set api_key or headers")
         return url
 
+    @field_validator("parameters")
+    @classmethod
+    def _check_parameters(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        if named := sorted({"max_tokens", "max_completion_tokens"} & parameters.keys()):
+            raise ValueError(f"must not have {named[0]}: set max_tokens and max_tokens_field")
+        return parameters
+
     def reply_settings(self) -> bytes:
         """Encode the settings that change replies, for fingerprints and the keys of the cache."""
         asked = (self.model, self.revision, self.temperature, self.max_tokens, self.parameters)

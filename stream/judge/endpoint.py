@@ -25,7 +25,6 @@ _MOST_BYTES = 4 * 1024 * 1024  # of an answer
 _AGAIN = frozenset((408, 425))  # and every 5xx
 _UNKNOWN_FIELD = frozenset((400, 422, 501))  # statuses of endpoints that do not know response_format
 _THROTTLED = 429
-_FRAME_TOKENS = 16  # that the endpoint puts around a message, at most
 
 
 class CallFailed(Exception):
@@ -143,9 +142,9 @@ class Endpoint:
             limit.charge(usd)
 
     def _most_usd(self, request: Request) -> float:
-        """Estimate from above the cost of a call whose answer is lost: a token has at least one byte."""
-        sent = sum(len(one.content.encode("utf-8", "replace")) + _FRAME_TOKENS for one in request.messages)
-        return cost_usd(Tokens(sent, 0, self.settings.max_tokens, reported=False), self.settings)
+        """Return the most that a call can cost whose answer is lost: a token has at least one byte."""
+        sent_bytes = len(encode_request(request.messages, request.form, self.settings, MODES[0], request.vote))
+        return cost_usd(Tokens(sent_bytes, 0, self.settings.max_tokens, reported=False), self.settings)
 
     async def _sleep(self, pause_s: float, trace: TraceCalls) -> None:
         if pause_s <= 0:

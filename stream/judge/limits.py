@@ -105,7 +105,7 @@ class _DayBudget:
     day: date
     leased_usd: float = 0.0
     spent_usd: float = 0.0
-    may_have_lease: bool = False  # in the ledger; its last answer may have been lost
+    may_have_lease: bool = False  # the ledger may hold one of this process, even if no answer came
     asked_s: float | None = None  # when the ledger had no more to give
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from ragtide.dashboards.build import build
 from ragtide.dashboards.fleet_sql import Fleet
+from ragtide.dashboards.runbook_links import runbook_panel
 from ragtide.dashboards.sql import Tables
 from ragtide.drift.notify.silences import SilenceRow
 from ragtide.drift.problems.group_store import GroupRow
@@ -155,6 +156,22 @@ def test_symptoms_are_counted_with_their_parent_or_where_it_is_not_shown(clickho
         assert (owners["warning"], warnings["warning"]) == (1, 1)
         rows = database.rows(expanded(fleet.applications(), NOON, END, 60, chosen))
         assert {row["app"]: row["warning"] for row in rows} == {"another": 1, APP: 1}
+
+
+def test_a_row_links_to_the_runbook_of_the_kind_that_opened_the_problem_as_its_alert_does(
+    clickhouse_server: EmbeddedClickHouse,
+) -> None:
+    with fresh_database(clickhouse_server) as database:
+        database.insert(
+            "problem_events",
+            [
+                event("two", "1", "pending", 1, at(0), kind="threshold"),
+                event("two", "2", "opened", 1, at(1), kind="drift"),
+                event("waits", "3", "pending", 1, at(0), kind="coverage"),
+            ],
+        )
+        listed = {row["problem_id"]: row["runbook"] for row in Shown(database).rows("table Problems A")}
+    assert listed == {"two": runbook_panel("drift"), "waits": runbook_panel("coverage")}
 
 
 def test_who_silenced_a_problem_in_alertmanager_is_shown_until_the_silence_ends(

@@ -2,7 +2,9 @@
 
 import faulthandler
 import os
+import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +18,7 @@ _WAIT_S = 10
 
 
 def observe(config: pytest.Config) -> None:
-    """Observe the workers in the process that deals tests out; in a worker, write stacks at SIGSEGV and the like."""
+    """Observe the workers in the controller; in a worker, write stacks at SIGSEGV and the like."""
     if config.pluginmanager.hasplugin("dsession"):
         config.pluginmanager.register(_Crashes())
     elif (folder := os.environ.get(_FOLDER)) and hasattr(config, "workerinput"):
@@ -34,11 +36,14 @@ class _Crashes:
     def pytest_testnodedown(self, node: "WorkerController", error: object) -> None:
         """A worker ended, with an error if it crashed."""
         if error:
-            self._statuses[node.gateway.id] = node.gateway._io.popen.wait(_WAIT_S)
+            self._statuses[node.gateway.id] = None
+            with suppress(subprocess.TimeoutExpired):  # it was interrupted, and goes on
+                self._statuses[node.gateway.id] = node.gateway._io.popen.wait(_WAIT_S)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print what is known of each crash."""
         for worker, status in self._statuses.items():
             terminalreporter.section(f"{worker} ended with status {status}")
-            stacks = (Path(self._folder.name) / worker).read_text()
+            file = Path(self._folder.name) / worker
+            stacks = file.read_text() if file.exists() else ""
             terminalreporter.write(stacks or "no stacks: it exited, or was killed from outside\n")

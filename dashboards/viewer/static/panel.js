@@ -84,7 +84,7 @@ export class Panel {
     const { panel, board } = this;
     this.stale = false;
     if (panel.type === 'text') {
-      text(this).catch((error) => this.fail(notDrawn(error)));
+      this.drawText();
       return;
     }
     const width = Math.max(this.body.clientWidth || this.element.clientWidth || 600, 100);
@@ -123,6 +123,20 @@ export class Panel {
     const cut = targets.map(({ refId }) => found.get(refId)).find((answer) => answer.cut);
     this.note.hidden = !cut;
     if (cut) this.note.textContent = `Only the first ${cut.rows.toLocaleString('en')} rows are shown (view.max_rows). Filter by a variable, or choose a shorter time range.`;
+  }
+
+  /** Draw a text, once: it asks for no data, and a reader keeps the place in it. */
+  async drawText() {
+    if (this.isDrawn) return;
+    this.element.classList.add('loading');
+    try {
+      await text(this);
+      this.isDrawn = true;
+    } catch (error) {
+      this.fail(notDrawn(error, 'Reload the page.'));
+    } finally {
+      this.element.classList.remove('loading');
+    }
   }
 
   /** Draw what is there, e.g. in another theme or size. */
@@ -187,9 +201,9 @@ export class Panel {
   }
 }
 
-function notDrawn(error) {
+function notDrawn(error, todo = 'Please report it, with the query (menu of the panel).') {
   console.error(error);
-  return { message: `The viewer could not draw this panel: ${error.message}`, todo: 'Please report it, with the query (menu of the panel).' };
+  return { message: `The viewer could not draw this panel: ${error.message}`, todo };
 }
 
 function leastOf(interval) {

@@ -10,7 +10,7 @@ import requests
 from ragtide.dashboards.build import build
 from ragtide.evaluators.registry import load
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
-from tests.dashboards.lint import panels
+from tests.dashboards.lint import panels, queries
 from tests.dashboards.sample_rows import APP, NOON, window
 from tests.dashboards.shown_application import ALL, END, Shown, showing
 from tests.dashboards.test_hostile_names import HOSTILE
@@ -58,18 +58,23 @@ def values(answer: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_dashboards_come_without_sql(viewer: Served) -> None:
+    documents = {each["uid"]: each for each in build(load()).values()}
     listed = viewer.get("/api/dashboards").json()["dashboards"]
-    assert [each["uid"] for each in listed] == [each["uid"] for each in build(load()).values()]
+    assert [each["uid"] for each in listed] == list(documents)
     for each in listed:
         answer = viewer.get(f"/api/dashboards/{each['uid']}")
         assert answer.headers["Content-Encoding"] in ("gzip", "deflate")
-        assert "SELECT" not in answer.text
         assert answer.json()["title"] == each["title"]
-        assert "datasource" in each["variables"]
+        asked = [sql for _, sql in queries(documents[each["uid"]])]
+        assert not [sql for sql in asked if json.dumps(sql) in answer.text]
+        assert '"rawSql"' not in answer.text
+        assert ("datasource" in each["variables"]) is bool(asked)
 
 
 def test_every_query_of_every_dashboard_is_answered_by_name(viewer: Served) -> None:
-    for document in build(load()).values():
+    for name, document in build(load()).items():
+        if name == "runbooks":  # it asks for nothing
+            continue
         named = [
             {
                 "key": f"{panel['id']}{ref}",

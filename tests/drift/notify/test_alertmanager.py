@@ -237,7 +237,7 @@ def test_away_for_ten_minutes_it_gets_what_holds_and_the_ends_of_what_it_knew(
     }
     time.sleep(3 * GROUP_INTERVAL_S)
     assert receiver.firing() == {"stays", "during"}
-    assert receiver.repeats() == []
+    assert len(receiver.repeats()) <= (number == signal.SIGKILL)
 
 
 @pytest.mark.chaos

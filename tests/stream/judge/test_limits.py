@@ -1,6 +1,7 @@
 """Limits of an application: money never spent twice, and calls of a minute, against an endpoint that fails too."""
 
 import asyncio
+import json
 import random
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -148,7 +149,7 @@ def test_what_was_sent_with_it_is_charged_as_if_each_byte_were_a_token() -> None
     with chat_server(hang) as server:
         with limited(server.url, {"usd_per_day": 1_000}, **options) as client:
             ask_about(client, 1)
-        sent_usd = len((server.sent[0].system + server.sent[0].user).encode()) / 1_000
+        sent_usd = len(json.dumps(server.sent[0].body, ensure_ascii=False, separators=(",", ":")).encode()) / 1_000
         with limited(server.url, {"usd_per_day": 1.5 * sent_usd}, **options) as client:
             results = ask_about(client, 4)
     assert [one if one == OVER_BUDGET else kind(one) for one in results] == ["judge_timeout"] * 2 + [OVER_BUDGET] * 2
@@ -266,6 +267,12 @@ def test_calls_that_are_sent_without_a_wait_never_exceed_the_limit(per_minute: i
             sent_s.append(at_s)
     most = per_minute + max(1, per_minute / 6) + 1e-6
     assert all(sum(start <= one < start + 60 for one in sent_s) <= most for start in sent_s)
+
+
+def test_the_most_tokens_of_a_reply_have_one_setting() -> None:
+    own = {"url": "http://judge/v1", "model": "m", "parameters": {"max_completion_tokens": 8000}}
+    with pytest.raises(ValidationError, match="must not have max_completion_tokens: set max_tokens and max_tokens_fi"):
+        JudgeSettings.model_validate({"endpoints": {"a": own}})
 
 
 def test_a_budget_needs_prices() -> None:

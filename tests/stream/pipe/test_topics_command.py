@@ -33,6 +33,7 @@ def kafka_settings(request: pytest.FixtureRequest) -> KafkaSettings:
         topics=(f"t-{name}",),
         dead_letter_topic=f"dead-{name}",
         jobs_topic=f"jobs-{name}",
+        labels_topic=f"labels-{name}",  # that of the default name may be there: brokers are shared
         group_prefix=f"g-{name}",
     )
     produce(settings.bootstrap_servers, settings.topics[0], [(BEGAN_MS + n, b"{}") for n in range(RECORDS)])
