@@ -29,7 +29,7 @@ def runbook_path(uid_prefix: str) -> str:
 
 
 def fill(template: str, kind: str) -> str:
-    """Return the address of the runbook of a kind of problem, or of the index."""
+    """Return the address of the runbook of a kind of problem, or of `pipeline`."""
     return template.replace(RUNBOOK_FIELD, kind).replace(PANEL_FIELD, str(runbook_panel(kind)))
 
 

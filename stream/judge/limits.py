@@ -4,7 +4,7 @@ Money. Before a process spends, it takes a lease from the ledger, a twentieth of
 only what it leased. A process that is killed leaves its lease, which counts as spent, so that a restart never spends
 the same money twice. A process that ends in order gives back what is left. Each call is checked in its slot, right
 before it is sent, so that at the limit only calls in flight are paid for beyond the budget. An attempt whose answer was
-lost is charged by an estimate from above: the endpoint may have done its work.
+lost is charged at the most that it can cost: the endpoint may have done its work.
 
 Calls of a minute. The first call about a trace is left out if there is no room for it. Later ones wait: what was paid
 for the trace would be lost.
