@@ -17,6 +17,7 @@ LATENCY, COST = "operations.latency_seconds", "operations.cost_usd"
 HEALTH = {0: "no traffic", 1: "healthy", 2: "info", 3: "warning", 4: "critical"}  # numbers of the timeline
 _KNOWN_DAYS = 7  # an application without traffic since then is forgotten
 _POINTS = 120  # of the timeline
+_ROLL_UP_S = 30  # after the watermark until windows are stored
 _APPLICATIONS = 500
 _TIMELINES = 40
 # Of every application and of the system itself; the run is live or that of the problems' windows.
@@ -147,7 +148,10 @@ class Fleet:
         )
 
     def health(self) -> str:
-        """A series per application and environment: the numbers of `HEALTH` over time, of the worst applications."""
+        """A series per application and environment: the numbers of `HEALTH` over time, of the worst applications.
+
+        The latest intervals, whose windows are not closed yet, are shown only where there is something to show.
+        """
         step = f"greatest($__interval_s, intDiv(dateDiff('second', $__fromTime, $__toTime), {_POINTS}), 60)"
         first, last = "toUnixTimestamp($__fromTime)", "toUnixTimestamp(least($__toTime, now()))"
         opened = f"greatest(toUnixTimestamp(assumeNotNull(opened_at)), {first})"
@@ -173,9 +177,11 @@ class Fleet:
             f"GROUP BY app, environment ORDER BY max(code) DESC, sum(code) DESC, app, environment LIMIT {_TIMELINES}"
         )
         return (
-            f"WITH {step} AS step SELECT toDateTime(slot * step) AS time, "
+            f"WITH {step} AS step, (SELECT max(watermark) FROM {self.tables.name('watermarks')}) AS closed_until "
+            "SELECT toDateTime(slot * step) AS time, "
             f"{words('app', 'environment')} AS application, codes[slot] AS health "
             f"FROM ({worst}) ARRAY JOIN range(intDiv({first}, step), intDiv({last}, step) + 1) AS slot "
+            f"WHERE health > 0 OR (slot + 1) * step + {_ROLL_UP_S} <= toUnixTimestamp(closed_until) "
             "ORDER BY time, application"
         )
 
@@ -233,7 +239,7 @@ class Fleet:
     def insights(self, trace_link: str) -> str:
         """Insights of every application whose period overlaps the time range, newest first."""
         return (
-            "SELECT period_end AS until, app, environment, type, description, "
+            "SELECT description, type, app, environment, period_end AS until, "
             "arrayStringConcat(actions, ' ') AS `what to do`, examples[1] AS `example trace`, "
             f"length(examples) AS `number of examples`, {trace_link} AS trace_link "
             f"FROM {self.tables.name('insights')} FINAL WHERE (environment = '' OR {in_variable('environment')}) "

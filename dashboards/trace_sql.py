@@ -16,6 +16,8 @@ _GIVEN = value("trace_id")
 _IS_ONE = f"trace_id IN ({_GIVEN}, trim({_GIVEN})) AND {_GIVEN} != ''"  # a pasted id may have white space around it
 _RUN = f"run_id IN ({value('run')}, if({value('run')} = 'live', 'probe', {value('run')}))"
 _HERE = f"{_RUN} AND {APP} AND {in_variable('environment')} AND {in_variable('model')} AND $__timeFilter(time)"
+# Panels ask one after the other: the newest trace must be the same for all, and all its rows stored.
+_SETTLED = "time <= $__toTime - toIntervalSecond(least(15, intDiv(dateDiff('second', $__fromTime, $__toTime), 20)))"
 _ERRORS = f"({value('errors')} != 'only' OR error != '')"
 _PLACE = "run_id = one.1 AND app = one.2 AND environment = one.3 AND time = one.4 AND trace_id = one.5"
 _MOST_TRACES = 50
@@ -213,7 +215,7 @@ class TraceQueries:
         one = f"{traces} AND {_RUN} AND {APP} AND {_IS_ONE} AND time <= $__toTime LIMIT 10"
         none, worst = f"{_GIVEN} = ''", value("worst")
         newest = (
-            f"{traces} AND {none} AND {worst} IN ('', {text(NEWEST)}) AND {_HERE} AND {_ERRORS} "
+            f"{traces} AND {none} AND {worst} IN ('', {text(NEWEST)}) AND {_HERE} AND {_SETTLED} AND {_ERRORS} "
             f"ORDER BY time DESC, trace_id LIMIT 1 BY trace_id LIMIT {_MOST_TRACES}"
         )
         evaluator, key = f"splitByChar('.', {worst}, 2)[1]", f"splitByChar('.', {worst}, 2)[2]"
@@ -223,7 +225,7 @@ class TraceQueries:
             for metric in one.metrics
         }
         failed = f"SELECT trace_id FROM {self._name('traces')} WHERE {none} AND {_HERE} AND error != ''"
-        of_evaluator = f"{none} AND {_HERE} AND evaluator = {evaluator}"
+        of_evaluator = f"{none} AND {_HERE} AND {_SETTLED} AND evaluator = {evaluator}"
         by_score = (
             f"SELECT trace_id, time FROM ({self._newest('scores', 'trace_id, time, status, metrics', of_evaluator)}) "
             f"WHERE status = 'scored' AND mapContains(metrics, {key}) "
@@ -236,17 +238,15 @@ class TraceQueries:
         return f"SELECT groupArrayArray(some) FROM ({each})"
 
     def _one(self) -> str:
-        """Write the name `one` of the chosen trace's place: (run, app, environment, time, id).
-
-        The newest is looked for without FINAL first, then read among those not older.
-        """
-        here = f"{_GIVEN} = '' AND {_HERE} AND {_ERRORS}"
-        some = f"SELECT time FROM {self._name('traces')} WHERE {here} AND NOT is_deleted ORDER BY time DESC LIMIT 20"
-        rows = f"SELECT run_id, app, environment, time, trace_id, version FROM {self._name('traces')} FINAL WHERE"
-        named = f"{rows} {_RUN} AND {APP} AND {_IS_ONE} AND time <= $__toTime"
-        newest = f"{rows} {here} AND time >= (SELECT min(time) FROM ({some})) ORDER BY time DESC, trace_id LIMIT 1"
-        found = "argMax((toString(run_id), toString(app), toString(environment), time, trace_id), version)"
-        return f"(SELECT {found} FROM ({named} UNION ALL SELECT * FROM ({newest}))) AS one"
+        """Write the name `one` of the place of the first trace that is listed: (run, app, environment, time, id)."""
+        ids, times = "arrayMap(p -> p.1, picks)", "arrayMap(p -> p.2, picks)"
+        return (
+            f"({self._picks()}) AS picks, "
+            "(SELECT (toString(run_id), toString(app), toString(environment), time, trace_id) "
+            f"FROM {self._name('traces')} FINAL WHERE {_RUN} AND {APP} AND trace_id IN (SELECT arrayJoin({ids})) "
+            f"AND time >= arrayMin({times}) AND time <= arrayMax({times}) "
+            f"ORDER BY indexOf({ids}, trace_id), version DESC LIMIT 1) AS one"
+        )
 
     def _newest(self, table: str, columns: str, where: str) -> str:
         """Return the rows that FINAL would, of a few traces: much faster, since it uses the index of trace ids."""

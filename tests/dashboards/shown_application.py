@@ -11,6 +11,7 @@ from ragtide.drift.robustness.flip_pairs import FlipRow
 from ragtide.drift.robustness.repeated_questions import RepeatedQuestionsRow
 from ragtide.drift.routes import Route
 from ragtide.drift.settings import Objective, RuleSettings
+from ragtide.drift.windows.watermark import WatermarkRow
 from ragtide.evaluators.registry import load
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
@@ -114,4 +115,5 @@ def showing(server: EmbeddedClickHouse) -> Iterator[Shown]:
         database.insert("scores", list(scores()))
         database.insert("verdicts", list(verdicts()))
         database.insert(EXPECTED_LEVELS, list(expected_levels()))
+        database.insert("watermarks", [WatermarkRow("fast", "rag.traces", END + timedelta(seconds=45))])
         yield Shown(database)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import pytest
@@ -117,10 +117,10 @@ class Shown:
         self.document = build(load(), database=database.name, trace_links=LINKS)["trace"]
         self.queries = dict(queries(self.document))
 
-    def rows(self, where: str, trace_id: str = "t1", **other: Choice) -> list[dict[str, Any]]:
+    def rows(self, where: str, trace_id: str = "t1", end: datetime = END, **other: Choice) -> list[dict[str, Any]]:
         chosen: dict[str, Choice] = {"run": "live", "app": APP, "environment": ["$__all"], "model": ["$__all"]}
         chosen |= {"errors": "all", "worst": "newest", "trace_id": trace_id, **other}
-        return self.database.rows(expanded(self.queries[where], NOON, END, 60, chosen))
+        return self.database.rows(expanded(self.queries[where], NOON, end, 60, chosen))
 
 
 @pytest.fixture(scope="module")
@@ -209,6 +209,17 @@ def test_without_an_id_the_newest_traces_are_listed_and_the_first_is_shown(shown
     assert [row["trace_id"] for row in shown.rows("table Traces A", "", environment=["prod"])] == ["t2", "t1"]
     worst = shown.rows("table Traces A", "", worst="groundedness.groundedness")
     assert [row["trace_id"] for row in worst] == ["t1", "t3"]
+    facts = shown.rows("table Facts A", "", worst="groundedness.groundedness")
+    assert {row["name"]: row["value"] for row in facts}["trace"] == "t1"
+
+
+def test_the_newest_trace_is_one_whose_rows_are_all_stored(shown: Shown) -> None:
+    """The latest seconds of a range are left out, so that every panel shows the same trace; at most a twentieth."""
+    (row,) = [row for row in shown.rows("table Traces A", "") if row["trace_id"] == "t3"]
+    time = datetime.fromisoformat(str(row["time"])).replace(tzinfo=UTC)
+    for end, newest in ((time + timedelta(seconds=1), "t2"), (time + timedelta(seconds=16), "t3")):
+        assert shown.rows("table Traces A", "", end)[0]["trace_id"] == newest
+        assert shown.rows("table Facts A", "", end)[0]["value"] == newest
 
 
 def test_a_named_trace_is_found_whatever_the_filters_and_however_old(shown: Shown) -> None:
