@@ -13,6 +13,9 @@ from ragtide.sinks.grafana_answers import Busy, Forbidden, NotFound, without_sec
 _BASE = "/v1/provisioning"
 _RESOURCES = "s/notifications.alerting.grafana.app/v1beta1"  # goes on after /api: resources are below /apis
 _TESTED = ("uid", "type", "version", "disableResolveMessage", "settings", "secureFields")  # what the test takes
+_VERSION = (
+    "To test contact points from here takes Grafana 13 or newer. In an older one, use Alerting, Contact points, Test"
+)
 _NEEDS = (
     "To test contact points it needs permissions alert.notifications.receivers:read and "
     "alert.notifications.receivers.test:create, which role Editor has"
@@ -96,15 +99,7 @@ class AlertingGateway(GrafanaGateway):
 
     def receivers(self) -> list[Json]:
         """Every contact point with its integrations, secrets by name only. `Refused` before Grafana 13."""
-        try:
-            return self._member(self._call("GET", self._receivers_path()), "items", list)
-        except NotFound as error:
-            raise Refused(
-                f"{error}. To test contact points from here takes Grafana 13 or newer. In an older one, use "
-                "Alerting, Contact points, Test"
-            ) from error
-        except Forbidden as error:
-            raise Forbidden(f"{error}. {_NEEDS}") from error
+        return self._member(self._of_receivers("GET", ""), "items", list)
 
     def test_integration(
         self, receiver: str, integration: Json, labels: Mapping[str, str], annotations: Mapping[str, str]
@@ -116,26 +111,28 @@ class AlertingGateway(GrafanaGateway):
         """
         sent = {name: integration[name] for name in _TESTED if name in integration}
         body = {"integration": sent, "alert": {"labels": dict(labels), "annotations": dict(annotations)}}
-        path = f"{self._receivers_path()}/{uid_path(receiver)}/test"
-        try:
-            found = self._call("POST", path, body, repeatable=False)
-        except Forbidden as error:
-            raise Forbidden(f"{error}. {_NEEDS}") from error
-        except Busy as busy:
-            if busy.status is not None:
-                raise
-            raise Transient(
-                f"{self._name} did not answer POST /api{path} within grafana.timeout_s ({self._api.timeout:g} s); the "
-                "alert may have been sent"
-            ) from busy
+        found = self._of_receivers("POST", f"/{uid_path(receiver)}/test", body)
         is_sent = self._member(found, "status", str) == "success"
         return "" if is_sent else without_secrets(str(found.get("error") or "it gave no reason"))
 
-    def _receivers_path(self) -> str:
-        """The path of the organisation's contact points; only Grafana knows what it calls the namespace."""
+    def _of_receivers(self, verb: str, path: str, body: Json | None = None) -> Any:
+        """Call the API of contact points. Only Grafana knows the name of the organisation's namespace."""
         if not self._namespace:
             self._namespace = self._member(self._call("GET", "/frontend/settings"), "namespace", str)
-        return f"{_RESOURCES}/namespaces/{uid_path(self._namespace)}/receivers"
+        whole = f"{_RESOURCES}/namespaces/{uid_path(self._namespace)}/receivers{path}"
+        try:
+            return self._call(verb, whole, body, repeatable=body is None)
+        except NotFound as error:
+            raise Refused(f"{error}. {_VERSION}") from error
+        except Forbidden as error:
+            raise Forbidden(f"{error}. {_NEEDS}") from error
+        except Busy as error:
+            if body is None or error.status is not None:
+                raise
+            raise Transient(
+                f"{self._name} did not answer {verb} /api{whole} within grafana.timeout_s ({self._api.timeout:g} s); "
+                "the alert may have been sent"
+            ) from error
 
     def _write(self, verb: str, path: str, body: Json) -> Any:
         """Write something that may be written twice."""

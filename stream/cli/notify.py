@@ -132,7 +132,7 @@ def preview_problem(problem_id: str, names: tuple[str, ...], as_json: bool, conf
     type=click.Choice(SEVERITIES),
     default="info",
     show_default=True,
-    help="Severity of the alerts for Alertmanager and contact points. With critical, Alertmanager may page people.",
+    help="Severity of the alerts for Alertmanager and contact points. With critical, they may page people.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects: target, ok, says.")
 @config_option

@@ -206,7 +206,7 @@ def test_a_token_without_the_permission_says_which_is_needed(grafana: GrafanaSer
     ("status", "body", "said"),
     [
         (401, b'{"message": "Invalid API key"}', "with 401: Invalid API key. Make a new service account token"),
-        (404, b'{"message": "Integration not found"}', "with 404: Integration not found"),
+        (404, b'{"message": "Integration not found"}', "with 404: Integration not found. To test contact"),
         (410, b'{"message": "Gone"}', "with 410: Gone"),
         (429, b'{"message": "Slow down"}', "with 429: Slow down"),
         (500, b"<html><h1>It broke</h1></html>", "with 500: It broke"),
