@@ -9,6 +9,8 @@ import requests
 from ragtide.evaluators.errors import ConfigError, Refused, Transient
 
 _BUSY = frozenset({408, 429, 500, 502, 503, 504})
+_URL = re.compile(r"(https?://)(?:[^\s/?#@\"'<>]*@)?([^\s/?#@\"'<>]+)([^\s\"'<>]*)")
+_TOKEN = re.compile(r"[A-Za-z0-9_+/=-]{20,}")
 
 
 class Busy(Transient):
@@ -22,6 +24,10 @@ class Busy(Transient):
 
 class NotFound(Refused):
     """Grafana has nothing at this path."""
+
+
+class Forbidden(ConfigError):
+    """The service account lacks a permission."""
 
 
 def reader(name: str) -> Callable[..., requests.Response]:
@@ -46,24 +52,38 @@ def reader(name: str) -> Callable[..., requests.Response]:
         if status == 401:
             raise ConfigError(f"{what}. Make a new service account token and set grafana.token")
         if status == 403:
-            raise ConfigError(f"{what}. Give the service account the role Editor (data sources need Admin)")
+            raise Forbidden(f"{what}. Give the service account the role Editor (data sources need Admin)")
         raise (NotFound if status == 404 else Refused)(what)
 
     return read
 
 
-def short(text: object) -> str:
-    """On one line, at most 200 characters."""
-    return " ".join(str(text).split())[:200] or "no message"
+def short(text: object, longest: int = 200) -> str:
+    """On one line, at most that many characters."""
+    return " ".join(str(text).split())[:longest] or "no message"
+
+
+def without_secrets(text: str) -> str:
+    """Cut URLs after their host, and mask long words of letters and digits: Grafana quotes where it sends, and to whom.
+
+    The host and the port stay, so that a name that is not found can be read.
+    """
+    hosts = _URL.sub(lambda url: f"{url[1]}{url[2]}" + ("/…" if url[3] else ""), text)
+    return _TOKEN.sub(lambda word: "…" if _is_mixed(word[0]) else word[0], hosts)
+
+
+def _is_mixed(word: str) -> bool:
+    return any(map(str.isdigit, word)) and any(map(str.isalpha, word))
 
 
 def _message(response: requests.Response) -> str:
-    """The server's message, else the text of its page."""
+    """The server's message, else the text of its page; without secrets."""
     try:
         body = response.json()
     except ValueError:
         body = None
-    return short(body.get("message", "") if isinstance(body, dict) else re.sub(r"<[^>]*>", " ", response.text[:5000]))
+    said = body.get("message", "") if isinstance(body, dict) else re.sub(r"<[^>]*>", " ", response.text[:5000])
+    return short(without_secrets(str(said)))
 
 
 def _seconds(retry_after: str) -> float:

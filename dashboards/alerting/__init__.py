@@ -5,6 +5,11 @@ calls of Grafana's API.
 """
 
 from ragtide.dashboards.alerting.build import Alerting, AlertingContext, alerting
+from ragtide.dashboards.alerting.contact_points import (
+    contact_point_names,
+    preview_contact_points,
+    send_sample_to_contact_points,
+)
 from ragtide.dashboards.alerting.files import provisioning, resource_files
 from ragtide.dashboards.alerting.push import AlertPushResult, push_alerting
 
@@ -13,7 +18,10 @@ __all__ = [
     "Alerting",
     "AlertingContext",
     "alerting",
+    "contact_point_names",
+    "preview_contact_points",
     "provisioning",
     "push_alerting",
     "resource_files",
+    "send_sample_to_contact_points",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from ragtide.dashboards.alerting.burn_rules import BURN, BurnRules
 from ragtide.dashboards.alerting.health_rules import HealthRules
@@ -50,6 +50,13 @@ class Alerting:
         return rule_uid in named or rule_uid.startswith(f"{self.uid_prefix}{BURN}")
 
 
+class Folder(NamedTuple):
+    """The folder of the rules. Its uid is label `alert_source` of their alerts."""
+
+    uid: str
+    title: str
+
+
 @dataclass(frozen=True, slots=True)
 class AlertingContext:
     """Sections of the settings that alerts follow from."""
@@ -64,25 +71,34 @@ class AlertingContext:
     alertmanager: AlertmanagerSettings = field(default_factory=AlertmanagerSettings)
     grafana: GrafanaSettings = field(default_factory=GrafanaSettings)
 
+    @property
+    def folder(self) -> Folder:
+        """The folder: one of its own for each deployment with a prefix of its own, even if all else is the same."""
+        names = self.names
+        is_default = names.uid_prefix == DEFAULT_PREFIX
+        uid = f"{names.folder_uid}-alerts" + ("" if is_default else f"-{names.uid_prefix}")
+        title = f"{names.folder_title} alerts" + ("" if is_default else f" ({names.uid_prefix or 'no prefix'})")
+        return Folder(uid_of("", uid), self.settings.folder_title or title)
+
+    @property
+    def raises_problems(self) -> bool:
+        """Whether open problems are alerts in Grafana."""
+        return self.settings.raises_problems(has_alertmanager=bool(self.alertmanager.urls))
+
 
 def alerting(registry: Mapping[str, Evaluator], context: AlertingContext | None = None) -> Alerting:
     """Render the rules of these evaluators and the notifications. Raises `ConfigError` for labels that cannot be."""
     context = context or AlertingContext()
-    settings, names = context.settings, context.names
-    # Deployments with prefixes of their own have folders of their own, even if all else is the same.
-    is_default = names.uid_prefix == DEFAULT_PREFIX
-    folder = f"{names.folder_uid}-alerts" + ("" if is_default else f"-{names.uid_prefix}")
-    title = f"{names.folder_title} alerts" + ("" if is_default else f" ({names.uid_prefix or 'no prefix'})")
-    folder_uid, folder_title = uid_of("", folder), settings.folder_title or title
+    settings, names, folder = context.settings, context.names, context.folder
     return Alerting(
         org_id=context.grafana.org_id,
         uid_prefix=names.uid_prefix,
-        folder_uid=folder_uid,
-        folder_title=folder_title,
+        folder_uid=folder.uid,
+        folder_title=folder.title,
         data_source_uid=names.data_source_uid,
         every_s=settings.every_s,
         groups=tuple(_groups(registry, context)),
-        notifications=notifications(settings, names.uid_prefix, folder_uid),
+        notifications=notifications(settings, names.uid_prefix, folder.uid),
         group_names=tuple(_group_names(names.uid_prefix).values()),
         whole_tree=settings.whole_tree,
     )
@@ -104,7 +120,7 @@ def _groups(registry: Mapping[str, Evaluator], context: AlertingContext) -> Iter
     health = HealthRules(tables, queries, links, context.rules, settings, context.jobs.live_after_s)
     named = _group_names(names.uid_prefix)
     found = [RuleGroup(named["health"], tuple(health.all()))]
-    if settings.raises_problems(has_alertmanager=bool(context.alertmanager.urls)):
+    if context.raises_problems:
         labels = LabelColumns(context.routes, context.alertmanager.labels)
         problems = ProblemRule(tables, labels, links, context.jobs.group_wait_s, not settings.burn_rates)
         found.append(RuleGroup(named["problems"], (problems.rule(),)))

@@ -7,12 +7,14 @@ from ragtide.dashboards.alerting.labels import LabelColumns, alertname_sql, eval
 from ragtide.dashboards.alerting.links import Links
 from ragtide.dashboards.alerting.rule import Rule
 from ragtide.dashboards.sql import Tables
-from ragtide.drift.problems import INHIBITED_BY_APP, INHIBITED_BY_EVALUATOR, OBJECTIVE
+from ragtide.drift.problems import INHIBITED_BY_APP, INHIBITED_BY_EVALUATOR, OBJECTIVE, Problem
 from ragtide.drift.settings import SEVERITIES
 from ragtide.drift.sql import text
 from ragtide.drift.sql import texts as listed
+from ragtide.drift.text import one_line, scope_label
 
 PROBLEM_RULE = "problems"
+PROBLEM_TITLE = "ragtide problem"  # also label `alertname` of its alerts
 _LEAKS = ("privacy", "security")  # types that are announced at once
 _LONGEST_DESCRIPTION = 3000
 _MOST_TEXTS = 1000  # alerts with a description of their own: Grafana compares each with each alert
@@ -46,7 +48,7 @@ class ProblemRule:
         texts = {"title": line_sql("o.title"), "description": _description(), "open": "toFloat64(1)"}
         return Rule(
             name=PROBLEM_RULE,
-            title="ragtide problem",
+            title=PROBLEM_TITLE,
             sql=f"{self._select({'open': 'toFloat64(1)'})} ORDER BY problem_id",
             texts=f"{self._select(texts)} ORDER BY {_rank('severity')} DESC, problem_id LIMIT {_MOST_TEXTS}",
             limit=0,
@@ -97,6 +99,17 @@ class ProblemRule:
             f"LEFT JOIN ({parents}) AS p ON o.parent_id = p.problem_id AND o.parent_episode = p.episode "
             f"WHERE NOT ({muted}) AND {settled}{objectives} AND NOT ({_says_enough()})"
         )
+
+
+def problem_texts(problem: Problem, labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts that the rule's annotations have for a problem whose alert has these labels."""
+    where = scope_label(labels.get("app", "ragtide"), labels.get("environment", ""))
+    lines = [problem.description]
+    lines += [f"Why: {problem.explanation}"] if problem.explanation else []
+    lines += [f"To do: {problem.actions[0]}"] if problem.actions else []
+    description = "\n".join(filter(None, map(one_line, lines)))[:_LONGEST_DESCRIPTION]
+    found = {"title": one_line(problem.title), "summary": f"{where}: {labels['type']}", "description": description}
+    return {name: text for name, text in found.items() if text}
 
 
 def _says_enough() -> str:

@@ -17,9 +17,10 @@ from ragtide.drift.notify.alertmanager import AlertmanagerJob
 from ragtide.drift.notify.alertmanager_target import Holding
 from ragtide.drift.notify.annotations import AnnotationChannel, AnnotationSender
 from ragtide.drift.notify.delivery import DeliveryJob, Target
+from ragtide.drift.notify.messages import silenced
 from ragtide.drift.notify.notification import SCHEMA_ID
 from ragtide.drift.notify.outbox import Backlog, Message, Unsent, known_targets, load_unsent
-from ragtide.drift.notify.previews import Preview, preview_notifications, send_sample
+from ragtide.drift.notify.previews import Answer, Preview, preview_notifications, sample_problem, send_sample
 from ragtide.drift.notify.state_topics import InsightTopic, ProblemTopic
 from ragtide.drift.notify.webhooks import WebhookChannel, WebhookSender
 
@@ -31,6 +32,7 @@ __all__ = [
     "AlertmanagerJob",
     "AnnotationChannel",
     "AnnotationSender",
+    "Answer",
     "Backlog",
     "DeliveryJob",
     "Holding",
@@ -52,6 +54,8 @@ __all__ = [
     "load_unsent",
     "preview_alerts",
     "preview_notifications",
+    "sample_problem",
     "send_sample",
     "send_sample_alerts",
+    "silenced",
 ]

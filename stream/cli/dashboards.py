@@ -10,7 +10,7 @@ from ragtide.stream.cli.options import config_option, settings_from
 from ragtide.stream.terminal import say
 
 if TYPE_CHECKING:
-    from ragtide.dashboards.alerting import Alerting
+    from ragtide.dashboards.alerting import Alerting, AlertingContext
     from ragtide.dashboards.build import Json
     from ragtide.sinks.grafana_alerting import AlertingGateway
     from ragtide.stream.settings.loader import Settings
@@ -236,12 +236,18 @@ def _gateway(settings: "Settings") -> "AlertingGateway":
 
 
 def _alerting(settings: "Settings") -> "Alerting":
-    from ragtide.dashboards.alerting import AlertingContext, alerting
+    from ragtide.dashboards.alerting import alerting
     from ragtide.evaluators import registry
     from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
 
-    evaluators = with_encoder_thresholds(registry.load(), settings.evaluators)
-    context = AlertingContext(
+    return alerting(with_encoder_thresholds(registry.load(), settings.evaluators), alerting_context(settings))
+
+
+def alerting_context(settings: "Settings") -> "AlertingContext":
+    """Gather the sections of the settings that alerts in Grafana follow from."""
+    from ragtide.dashboards.alerting import AlertingContext
+
+    return AlertingContext(
         database=settings.clickhouse.database,
         settings=settings.grafana_alerting,
         names=settings.dashboards,
@@ -252,7 +258,6 @@ def _alerting(settings: "Settings") -> "Alerting":
         alertmanager=settings.alertmanager,
         grafana=settings.grafana,
     )
-    return alerting(evaluators, context)
 
 
 def rendered(settings: "Settings") -> "dict[str, Json]":

@@ -1,11 +1,11 @@
 """`ragtide notify`."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -33,7 +33,8 @@ target_option = click.option(
 def command() -> None:
     """List undelivered notifications, preview those of a problem, test every target.
 
-    Targets are grafana, webhook:NAME, topic:NAME and alertmanager:URL, as the settings have them.
+    Targets are grafana (annotations), webhook:NAME, topic:NAME, alertmanager:URL and contact_point:NAME (in Grafana),
+    as the settings have them.
 
     \b
     Examples:
@@ -96,22 +97,27 @@ def preview_problem(problem_id: str, names: tuple[str, ...], as_json: bool, conf
     """Show what each target would get about a problem as it is now: annotation, webhook body, record or alert.
 
     PROBLEM is an id from `ragtide problems list`, or its first characters. Sends nothing. If a target gets nothing,
-    the reason is printed: a filter, a mute, or a parent problem that is announced instead.
+    the reason is printed: a filter, a mute, or a parent problem that is announced instead. Silences and mute timings of
+    Grafana are not looked at.
 
     \b
     Examples:
       ragtide notify preview 3f2a
       ragtide notify preview 3f2a --target webhook:pager --json | jq '.[0].content.event.data'
     """
+    from ragtide.dashboards.alerting import preview_contact_points
     from ragtide.drift.notify import preview_alerts, preview_notifications
+    from ragtide.stream.cli.dashboards import alerting_context
     from ragtide.stream.cli.notify_render import describe_preview
     from ragtide.stream.notification_targets import alert_context
 
     with open_database(config) as (settings, database):
-        targets, urls = _targets(settings, names)
+        chosen, alerts = _targets(settings, names), alert_context(settings)
         problem, now = episodes_of(database, problem_id)[0], datetime.now(UTC)
-        found = list(preview_notifications(database, problem, targets, now))
-        found += preview_alerts(database, urls, problem, alert_context(settings), now)
+        found = list(preview_notifications(database, problem, chosen.targets, now))
+        found += preview_alerts(database, chosen.urls, problem, alerts, now)
+        points, context = chosen.contact_points, alerting_context(settings)
+        found += preview_contact_points(database, points, problem, context, alerts, now)
     if as_json:
         say_json([asdict(one) for one in found])
         return
@@ -126,33 +132,43 @@ def preview_problem(problem_id: str, names: tuple[str, ...], as_json: bool, conf
     type=click.Choice(SEVERITIES),
     default="info",
     show_default=True,
-    help="Severity of the alerts for Alertmanager. With critical, Alertmanager may page people.",
+    help="Severity of the alerts for Alertmanager and contact points. With critical, they may page people.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects: target, ok, says.")
 @config_option
 def test_targets(names: tuple[str, ...], severity: "Severity", as_json: bool, config: Path | None) -> None:
     """Send a sample problem that opens and resolves through every target, and print what each answered.
 
-    The sample has the app ragtide-test and severity info; --severity changes it for Alertmanager only. Filters do not
-    apply to it. It is taken back where the
+    The sample has the app ragtide-test and severity info; --severity changes it for Alertmanager and contact points
+    only. Filters do not apply to it. It is taken back where the
     target can forget it: the annotation is deleted, the record of a topic gets a tombstone. Alertmanager gets an alert
     for each owner of [[routes]] and one without; they end by themselves after two minutes. Nothing is stored. Exit
     status 1 means that a target failed.
 
+    Contact points are those of [grafana_alerting] that alerts reach. Grafana (13 or newer) sends the alert itself, with
+    the secrets it stores. The alert does not resolve: close the incident that it opens, e.g. in PagerDuty.
+
     \b
     Examples:
       ragtide notify test
-      ragtide notify test --target webhook:pager
+      ragtide notify test --target webhook:pager,contact_point:operators
       ragtide notify test --severity critical
     """
+    from ragtide.dashboards.alerting import send_sample_to_contact_points
     from ragtide.drift.notify import send_sample, send_sample_alerts
+    from ragtide.sinks.grafana_alerting import AlertingGateway
+    from ragtide.stream.cli.dashboards import alerting_context
     from ragtide.stream.notification_targets import alert_context
 
     settings = settings_from(config).settings
-    targets, urls = _targets(settings, names)
-    answers = [send_sample(target, datetime.now(UTC)) for target in targets]
-    context = alert_context(settings)
-    answers += [send_sample_alerts(url, settings.alertmanager, context, severity, datetime.now(UTC)) for url in urls]
+    chosen, alerts = _targets(settings, names), alert_context(settings)
+    answers = [send_sample(target, datetime.now(UTC)) for target in chosen.targets]
+    answers += [
+        send_sample_alerts(url, settings.alertmanager, alerts, severity, datetime.now(UTC)) for url in chosen.urls
+    ]
+    if points := chosen.contact_points:
+        gateway, context = AlertingGateway(settings.grafana), alerting_context(settings)
+        answers += send_sample_to_contact_points(gateway, points, context, alerts, severity, datetime.now(UTC))
     if as_json:
         say_json([asdict(one) for one in answers])
     else:
@@ -163,25 +179,35 @@ def test_targets(names: tuple[str, ...], severity: "Severity", as_json: bool, co
     sys.exit(0 if all(one.ok for one in answers) else 1)
 
 
-def _targets(settings: "Settings", names: Sequence[str]) -> "tuple[list[Target], list[str]]":
-    """The targets of these names, and URLs of Alertmanagers; all without any name.
+class _Chosen(NamedTuple):
+    """Targets of notifications, URLs of Alertmanagers, and contact points in Grafana by name of target."""
 
-    Raises `ConfigError` if the settings have none.
-    """
+    targets: "Sequence[Target]"
+    urls: Sequence[str]
+    contact_points: Mapping[str, str]
+
+
+def _targets(settings: "Settings", names: Sequence[str]) -> _Chosen:
+    """The targets of these names; all without any name. Raises `ConfigError` if the settings have none."""
+    from ragtide.dashboards.alerting import contact_point_names
     from ragtide.drift.notify import alertmanager_name
     from ragtide.evaluators.errors import ConfigError
+    from ragtide.stream.cli.dashboards import alerting_context
     from ragtide.stream.notification_targets import notification_targets
 
-    found: dict[str, Any] = {target.name: target for target in notification_targets(settings).values()}
+    found = {target.name: target for target in notification_targets(settings).values()}
     urls = {alertmanager_name(url): url for url in settings.alertmanager.urls}
-    if not found and not urls:
+    points = contact_point_names(alerting_context(settings))
+    known = [*found, *urls, *points]
+    if not known:
         raise ConfigError(
             "no target is set: set grafana.url, [[webhooks]], alertmanager.urls, kafka.problems_topic or "
             "kafka.insights_topic"
         )
-    wanted = split(tuple(names)) or [*found, *urls]
-    check_names("--target", wanted, [*found, *urls])
-    return (
+    wanted = split(tuple(names)) or known
+    check_names("--target", wanted, known)
+    return _Chosen(
         [target for name, target in found.items() if name in wanted],
         [url for name, url in urls.items() if name in wanted],
+        {name: key for name, key in points.items() if name in wanted},
     )

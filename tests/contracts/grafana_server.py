@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote_plus, urlsplit
 
@@ -18,7 +19,7 @@ from pydantic import SecretStr
 from werkzeug.datastructures import MultiDict
 
 from ragtide.sinks.settings import GrafanaSettings
-from tests.contracts.check_grafana import load
+from tests.contracts.check_grafana import OURS, RESOURCES, load
 from tests.contracts.grafana_alerting_state import Answer, refused
 from tests.contracts.grafana_state import GrafanaState
 
@@ -99,7 +100,7 @@ class GrafanaServer:
             arguments = MultiDict([(key, value) for key, values in query.items() for value in values])
             request = MockRequest("http://grafana.test", verb, path, args=arguments, headers=headers, data=raw)
             try:
-                _contract().validate_request(request)
+                _contract(path).validate_request(request)
             except OpenAPIError as error:
                 reasons = "; ".join(str(each) for each in getattr(error.__cause__, "schema_errors", [])) or str(error)
                 self.violations.append(f"{verb} {target}: {type(error).__name__}: {reasons} in {raw[:500]!r}")
@@ -109,7 +110,7 @@ class GrafanaServer:
             answer = self.state.answer(verb, path, query, body)
             reply = MockResponse(json.dumps(answer.body).encode(), answer.status)
             try:
-                _contract().validate_response(request, reply)
+                _contract(path).validate_response(request, reply)
             except OpenAPIError as error:
                 self.violations.append(f"this server's own answer to {verb} {target}: {error!r} {error.__cause__!r}")
             return answer
@@ -160,9 +161,14 @@ class _Handler(BaseHTTPRequestHandler):
         """Tests read `calls`."""
 
 
+def _contract(path: str) -> OpenAPI:
+    is_resource = path.startswith("/apis/") or path == "/api/frontend/settings"
+    return _description(RESOURCES if is_resource else OURS)
+
+
 @cache
-def _contract() -> OpenAPI:
-    return OpenAPI.from_dict(load())
+def _description(file: Path) -> OpenAPI:
+    return OpenAPI.from_dict(load(file))
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from tests.contracts.grafana_alerting_state import AlertingState, Answer, refused
+from tests.contracts.grafana_receivers_state import ReceiversState
 
 Json = dict[str, Any]
 
@@ -19,10 +20,18 @@ class GrafanaState:
     data_sources: dict[str, Json] = field(default_factory=dict)
     annotations: dict[int, Json] = field(default_factory=dict)
     alerting: AlertingState = field(default_factory=AlertingState)
+    receivers: ReceiversState = field(init=False)
     ids: "count[int]" = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        self.receivers = ReceiversState(self.alerting)
 
     def answer(self, verb: str, path: str, query: dict[str, list[str]], body: Any) -> Answer:
         match [verb, *path.removeprefix("/api/").split("/")]:
+            case [_, "", "apis", "notifications.alerting.grafana.app", "v1beta1", *rest]:
+                return self.receivers.answer(verb, [unquote(part) for part in rest], body)
+            case ["GET", "frontend", "settings"]:
+                return Answer(200, {"appUrl": "http://grafana.test/", "namespace": self.receivers.namespace})
             case ["GET", "health"]:
                 return Answer(200, {"database": "ok", "version": "13.0.0"})
             case ["GET", "folders"]:

@@ -9,7 +9,8 @@ import pytest
 
 from ragtide.evaluators.errors import ConfigError, RagtideError, Refused, Transient
 from ragtide.sinks.grafana_alerting import AlertingGateway
-from tests.contracts.check_grafana import VERBS, load
+from tests.contracts.check_grafana import OURS, RESOURCES, VERBS, load
+from tests.contracts.grafana_receivers_state import NAMESPACE
 from tests.contracts.grafana_server import Fault, GrafanaServer
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -17,6 +18,7 @@ PAGE = b"<html><head><title>Oops</title></head><body><h1>It broke</h1><script>x<
 SOURCE = {"uid": "d", "name": "D", "type": "t", "access": "proxy", "jsonData": {}}
 DASHBOARD = {"uid": "a", "title": "A"}
 BASE = "/api/v1/provisioning"
+NAMESPACES = "/apis/notifications.alerting.grafana.app/v1beta1/namespaces"
 POINT = {"uid": "p", "name": "P", "type": "webhook", "settings": {"url": "https://a"}, "disableResolveMessage": False}
 TIMING = {"name": "nights", "time_intervals": [{"times": [{"start_time": "00:00", "end_time": "06:00"}]}]}
 RULE = {
@@ -26,6 +28,9 @@ RULE = {
         {"refId": ref, "queryType": "", "datasourceUid": "d", "relativeTimeRange": {"from": 60, "to": 0}, "model": {}}
         for ref in ("A", "B")
     ],
+}  # fmt: skip
+INTEGRATION = {
+    "uid": "p", "type": "webhook", "version": "v1", "settings": {"url": "https://a"}, "disableResolveMessage": False,
 }  # fmt: skip
 GROUP = {"title": "g", "folderUid": "f", "interval": 60, "rules": [RULE]}
 
@@ -77,10 +82,16 @@ CALLS = [
     Call("GET", f"{BASE}/policies", f"{BASE}/policies", lambda g: g.policies()),
     Call("PUT", f"{BASE}/policies", f"{BASE}/policies",
          lambda g: g.put_policies({"receiver": "grafana-default-email"})),
+    Call("GET", "/api/frontend/settings", "/api/frontend/settings", lambda g: g.receivers()),
+    Call("GET", f"{NAMESPACES}/{NAMESPACE}/receivers", f"{NAMESPACES}/{{namespace}}/receivers",
+         lambda g: g.receivers()),
+    Call("POST", f"{NAMESPACES}/{NAMESPACE}/receivers/UA/test", f"{NAMESPACES}/{{namespace}}/receivers/{{name}}/test",
+         lambda g: g.test_integration("UA", INTEGRATION, {"app": "a"}, {})),
 ]  # fmt: skip
 NEEDS_AN_ANSWER = {
     *("GET /api/folders", "GET /api/dashboards/uid/a", "GET /api/annotations", "POST /api/annotations"),
-    *(f"GET {BASE}/alert-rules", f"GET {BASE}/contact-points"),
+    *(f"GET {BASE}/alert-rules", f"GET {BASE}/contact-points", "GET /api/frontend/settings"),
+    *(f"GET {NAMESPACES}/{NAMESPACE}/receivers", f"POST {NAMESPACES}/{NAMESPACE}/receivers/UA/test"),
 }
 ERRORS: dict[int, tuple[bytes, type[RagtideError]]] = {
     401: (b'{"message": "Invalid API key"}', ConfigError),
@@ -100,7 +111,8 @@ def ids(call: Call) -> str:
 
 
 def test_every_operation_of_our_description_is_called() -> None:
-    described = {(verb.upper(), path) for path, item in load()["paths"].items() for verb in VERBS if verb in item}
+    paths = load(OURS)["paths"] | load(RESOURCES)["paths"]
+    described = {(verb.upper(), path) for path, item in paths.items() for verb in VERBS if verb in item}
     assert {(call.verb, call.of) for call in CALLS} == described
 
 
@@ -154,6 +166,8 @@ def prepare(grafana: GrafanaServer, call: Call) -> None:
     gateway = AlertingGateway(grafana.settings(), lambda _: None)
     if call.verb == "PUT" and call.path.startswith("/api/datasources"):
         gateway.put_data_source(SOURCE)
+    if call.path.startswith(NAMESPACES):
+        gateway.add_contact_point(POINT)
     if call.path.startswith("/api/dashboards"):
         gateway.ensure_folder("ragtide", "ragtide")
     if call.path.startswith(f"{BASE}/folder"):

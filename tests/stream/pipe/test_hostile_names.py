@@ -132,6 +132,7 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
         ["{problem}", "--config", "{notify}"],
         ["{problem}", "--config", "{notify}", "--json"],
         ["{problem}", "--config", "{notify}", "--target", HOSTILE],
+        ["{problem}", "--config", "{contacts}"],
         [HOSTILE, "--config", "{notify}"],
     ),
     "notify test": (["--config", "{notify}"], ["--config", "{notify}", "--target", HOSTILE]),
@@ -208,7 +209,7 @@ def stored(database: Database, tmp_path: Path) -> dict[str, str]:
     database.insert("outbox", [refused])
     files = {
         name: tmp_path / f"{name}.toml"
-        for name in ("rules", "hostile", "odd", "traces", "notify", "spans", "learned", "calendar")
+        for name in ("rules", "hostile", "odd", "traces", "notify", "contacts", "spans", "learned", "calendar")
     }
     odd_trace = {"trace_id": HOSTILE, "app": HOSTILE, HOSTILE: 1, "latency": {HOSTILE: 1}, "question": HOSTILE}
     files["traces"].write_text(json.dumps(odd_trace) + "\n" + HOSTILE.splitlines()[0] + "\n")
@@ -222,6 +223,11 @@ def stored(database: Database, tmp_path: Path) -> dict[str, str]:
     quoted = plain_toml(HOSTILE)
     files["hostile"].write_text(f"[kafka]\n{quoted} = 1\n")
     files["notify"].write_text('[[webhooks]]\nname = "pager"\nurl = "http://127.0.0.1:9/"\n')
+    files["contacts"].write_text(
+        '[grafana]\nurl = "http://127.0.0.1:9"\ntoken = "x"\n[grafana_alerting]\ncontact_point = "operators"\n'
+        f'folder_title = {plain_toml(HOSTILE[:100])}\n[grafana_alerting.contact_points.operators]\ntype = "webhook"\n'
+        'url = "http://127.0.0.1:9"\n'
+    )
     files["calendar"].write_text(f'[[drift.calendar]]\nname = {quoted}\nstart = "03:00"\nend = "04:00"\n')
     files["odd"].write_text(f"[dashboards]\nfolder_title = {quoted}\n")
     yesterday = (NOW - timedelta(days=1)).isoformat()

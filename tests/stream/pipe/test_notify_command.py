@@ -241,6 +241,65 @@ def test_a_sample_goes_through_every_target(scene: Scene, broker: EmbeddedBroker
     assert scene.site.database.rows("SELECT count() AS n FROM outbox") == [{"n": 0}]
 
 
+CONTACT_POINTS = """
+[grafana_alerting]
+contact_point = "operators"
+[grafana_alerting.contact_points.operators]
+type = "webhook"
+url = "https://hooks.example.org/top-secret-path"
+[grafana_alerting.contact_points.pager]
+type = "slack"
+token = "xoxb-top-secret-path"
+channel = "#pager"
+[[grafana_alerting.routes]]
+severities = ["critical"]
+contact_point = "pager"
+"""
+
+
+def test_a_sample_goes_through_the_contact_points_that_push_made(scene: Scene) -> None:
+    with serving() as grafana:
+        scene.add(f'[grafana]\nurl = "{grafana.url}"\ntoken = "{TOKEN}"\n{CONTACT_POINTS}')
+        chosen = ("--target", "contact_point:operators,contact_point:pager")
+        said = scene.run("test", exit_code=1).stdout.splitlines()
+        assert [line[:31] for line in said[1:]] == [
+            "FAILED  contact_point:operators",
+            "FAILED  contact_point:pager: Gr",
+        ]
+        assert said[1].endswith("has no contact point ragtide-operators: run `ragtide dashboards push --alerts`")
+        pushed = CliRunner().invoke(main, ["dashboards", "push", "--alerts"], env={"RAGTIDE_CONFIG": str(scene.file)})
+        assert pushed.exit_code == 0, pushed.output
+        assert scene.run("test", *chosen, "--severity", "critical").stdout == (
+            "ok      contact_point:operators: answered webhook sent\nok      contact_point:pager: answered slack sent\n"
+        )
+        assert {one.labels["severity"] for one in grafana.state.receivers.tested} == {"critical"}
+        failure = 'Post "https://hooks.example.org/top-secret-path": EOF'
+        grafana.state.receivers.failures["webhook"] = failure
+        answers = json.loads(scene.run("test", *chosen, "--json", exit_code=1).stdout)
+        assert answers == [
+            {"target": "contact_point:operators", "ok": False,
+             "says": 'webhook failed: Post "https://hooks.example.org/…": EOF'},
+            {"target": "contact_point:pager", "ok": True, "says": "slack sent"},
+        ]  # fmt: skip
+
+
+def test_a_preview_shows_the_alert_that_grafana_makes(scene: Scene) -> None:
+    scene.site.sees("drift")
+    problem = scene.site.problem
+    scene.add(f'[grafana]\nurl = "http://127.0.0.1:1"\ntoken = "x"\n{CONTACT_POINTS}[jobs]\ngroup_wait_s = 0\n')
+    found = {one["target"]: one for one in json.loads(scene.run("preview", problem.problem_id, "--json").stdout)}
+    assert set(found) == {"grafana", "contact_point:operators", "contact_point:pager"}
+    content = found["contact_point:operators"]["content"]
+    assert (content["labels"]["problem"], content["labels"]["problem_id"]) == ("RagtideDrift", problem.problem_id)
+    assert content["annotations"]["dashboard_url"].startswith("http://127.0.0.1:1/d/ragtide-problems?")
+    routed = {name: one["why_not"] for name, one in found.items() if name != "grafana"}
+    is_critical = content["labels"]["severity"] == "critical"
+    wanted, other = ("pager", "operators") if is_critical else ("operators", "pager")
+    assert routed == {
+        f"contact_point:{wanted}": "", f"contact_point:{other}": f"grafana_alerting.routes sends it to {wanted}",
+    }  # fmt: skip
+
+
 def test_a_target_that_fails_says_why_and_the_others_are_tried(scene: Scene) -> None:
     scene.hook("first")
     scene.hook("second")
