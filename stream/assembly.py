@@ -86,15 +86,15 @@ def assemble(
     Without a `database` no question gets a topic, and budgets of judges are of this process alone.
     """
     found = with_encoder_thresholds(registry.load() if evaluators is None else evaluators, settings.evaluators)
-    worse_than = settings.sampling.always.worse_than
-    cheap_evaluators = {name: check_cheap_metric(found, name, "sampling.always.worse_than") for name in worse_than}
+    deciding = settings.sampling.cheap_metrics
+    cheap_evaluators = {name: check_cheap_metric(found, name, setting) for name, setting in deciding.items()}
     cheap = only_companions(
-        found, settings.evaluators, lane, lambda judge: stands_for_others(judge, settings), worse_than
+        found, settings.evaluators, lane, lambda judge: stands_for_others(judge, settings), deciding
     )
     if lane in (None, "judge"):
         for name, evaluator in cheap_evaluators.items():
             if not is_on(evaluator, settings.evaluators.model_copy(update={"enabled": None})):
-                log.warning("sampling.always.worse_than: %s has no effect, because %s is off", name, evaluator.id)
+                log.warning("%s: %s has no effect, because %s is off", deciding[name], name, evaluator.id)
     embedding = {*wanted_encoders(found, settings.evaluators, lane), *wanted_encoders(found, cheap, None)}
     wanted = tuple(
         dict.fromkeys((*wanted_models(found, settings.evaluators, lane), *wanted_models(found, cheap, None)))

@@ -65,16 +65,19 @@ class Sampler:
             for name, limit in settings.always.worse_than.items()
             if name in better
         }
+        self._unsure = {name: unsure for name, unsure in settings.unsure.items() if name in better}
 
     def decide(self, batch: Sequence[TraceContext], cheap: CheapScores) -> list[Decisions]:
         """Decide about a batch with these scores of companions, in the order of the plan."""
-        included, worse = self._included(batch), self._worse(batch, cheap)
+        included, worse, factors = self._included(batch), self._worse(batch, cheap), self._factors(batch, cheap)
         keys = list(zip(self.rates, self._rules_of, self._are_judges, strict=True))
         hashes: list[int] = []
         decided: dict[tuple[float, tuple[int, ...], bool], Decisions] = {}
         for rate, own, is_judge in dict.fromkeys(keys):
             rules = [self._rules[at] for at in own]
             probabilities = [_rate_by(rules, rate, ctx.trace) for ctx in batch] if rules else [rate] * len(batch)
+            if is_judge and factors:
+                probabilities = [min(1.0, one * by) for one, by in zip(probabilities, factors, strict=True)]
             for at in {*included, *worse} if is_judge else included:
                 probabilities[at] = 1.0 if probabilities[at] else 0.0
             not_sampled: list[int] = []
@@ -92,6 +95,8 @@ class Sampler:
             found += [at for at, ctx in enumerate(batch) if self._first_traces.include(ctx)]
         if self._always.errors:
             found += [at for at, ctx in enumerate(batch) if ctx.trace.error is not None]
+        if self._always.thumbs_down:
+            found += [at for at, ctx in enumerate(batch) if ctx.trace.thumbs == "down"]
         return found
 
     def _worse(self, batch: Sequence[TraceContext], cheap: CheapScores) -> list[int]:
@@ -102,6 +107,17 @@ class Sampler:
             for at, score in zip(range(len(batch)), cheap[name], strict=True)
             if score is not None and (score < limit if is_higher_better else score > limit)
         ]
+
+    def _factors(self, batch: Sequence[TraceContext], cheap: CheapScores) -> list[float]:
+        """Return how much more likely each trace is judged because its cheap scores say little; empty: all alike."""
+        if not self._unsure:
+            return []
+        factors = [1.0] * len(batch)
+        for name, unsure in self._unsure.items():
+            for at, score in zip(range(len(batch)), cheap[name], strict=True):
+                if score is not None:
+                    factors[at] = max(factors[at], unsure.factor(score))
+        return factors
 
 
 class _FirstTraces:

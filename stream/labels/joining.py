@@ -1,6 +1,6 @@
 """Add the facts of labels to a trace, and make the message that sends it through the lanes again. Pure."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -16,12 +16,16 @@ _classes = msgspec.json.Decoder(str | tuple[str, ...])
 
 
 class Facts(NamedTuple):
-    """The newest of each fact about a trace, as JSON (empty: none). The revision counts the labels with facts."""
+    """The newest of each fact about a trace, in columns of `labels`: JSON but for thumbs; empty: none.
+
+    The revision counts the labels with facts.
+    """
 
     revision: int
     expected: str
     relevance: str
     classes: str
+    thumbs: Literal["", "up", "down"]
 
 
 class MessagePosition(NamedTuple):
@@ -52,6 +56,7 @@ def enrich(trace: Trace, facts: Facts) -> Trace:
         expected=_expected.decode(facts.expected) if facts.expected else trace.expected,
         relevance=_relevance.decode(facts.relevance) if facts.relevance else trace.relevance,
         labels=labels,
+        thumbs=facts.thumbs or trace.thumbs,
     )
 
 

@@ -27,11 +27,28 @@ class AlwaysSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
     """Traces that are in every sample."""
 
     errors: bool = Field(default=False, description="Evaluate every trace with an error.")
+    thumbs_down: bool = Field(
+        default=False,
+        description="Evaluate every trace to which a person gave a thumbs-down. A verdict in `rag.labels` sends its "
+        "trace through the lanes again.",
+    )
     worse_than: dict[str, float] = Field(
         default={},
         description="Lane judge: judge every trace with a worse score than this, by cheap metric, e.g. "
         '"support.support" = 0.3.',
     )
+
+
+class UnsureSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+    """Scores of a cheap metric that say little, and how much more often their traces are judged."""
+
+    at: float = Field(description="Score that says least, such as the threshold of the metric.")
+    within: float = Field(gt=0, description="Distance from `at` where the share is the usual one.")
+    times: float = Field(default=4.0, ge=1, le=100, description="Factor of the share at `at`; it falls off linearly.")
+
+    def factor(self, score: float) -> float:
+        """Factor of the share of a trace with this score."""
+        return 1.0 + (self.times - 1.0) * max(0.0, 1.0 - abs(score - self.at) / self.within)
 
 
 class SamplingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
@@ -54,9 +71,20 @@ class SamplingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fal
         description="Evaluate the first so many traces of every hour, in each process, for each value of a segment, "
         "e.g. tenant = 5, so that rare values are not missed. By segment; evaluators with a share of 0 stay off.",
     )
+    unsure: dict[str, UnsureSettings] = Field(
+        default={},
+        description="Lane judge: judge more of the traces whose cheap score says little, by cheap metric, e.g. "
+        '"support.support" = { at = 0.5, within = 0.3, times = 4 }. Of several metrics the largest factor holds.',
+    )
     always: AlwaysSettings = Field(
         default=AlwaysSettings(), description="Traces that every evaluator scores whose share is not 0."
     )
+
+    @property
+    def cheap_metrics(self) -> dict[str, str]:
+        """Metrics that decide which traces are judged, as `evaluator.metric`, with their setting."""
+        unsure = dict.fromkeys(self.unsure, "sampling.unsure")
+        return unsure | dict.fromkeys(self.always.worse_than, "sampling.always.worse_than")
 
     def weighs(self, evaluator: Evaluator) -> bool:
         """Whether scores of the evaluator may stand for others, so that they need weights."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +26,9 @@ from ragtide.stream.assembly import assemble
 from ragtide.stream.ingest.estimation import stands_for_others
 from ragtide.stream.pipeline import Pipeline
 from ragtide.stream.settings.loader import Settings
+from ragtide.stream.settings.sampling import UnsureSettings
 from ragtide.stream.worker.lane import limits_of
+from tests.evaluators.test_prediction_powered import Numbers, Traffic, coverage, equal, everyone, width, worlds
 from tests.stream.pipe.records import AT_MS, clock, record
 
 HOUR_S = 3600
@@ -146,6 +149,13 @@ def test_a_trace_with_an_error_is_scored_for_certain_unless_the_evaluator_is_off
     rows = scores({"lanes": {"fast": 0.0}, **always}, broken)
     assert {(row.status, row.weight) for row in rows} == {("sampled_out", 0.0)}
     assert share(scores({"lanes": {"fast": 0.01}, **always}, many(50))) < 0.2
+
+
+def test_of_thumbs_only_those_down_are_scored_for_certain() -> None:
+    sampling = {"lanes": {"fast": 1e-9}, "always": {"thumbs_down": True}}
+    for thumbs, status, weight in (("down", "scored", 1.0), ("up", "sampled_out", 1e9)):
+        (row,) = scores(sampling, many(1, thumbs=thumbs))
+        assert (row.status, row.weight) == (status, pytest.approx(weight))
 
 
 @given(st.lists(st.floats(0.2, 1), min_size=1, max_size=4), st.integers(1, 40))
@@ -281,6 +291,49 @@ def test_traces_with_a_worse_cheap_score_are_judged_for_certain() -> None:
     assert {row.weight for row in rows[1::3]} == {1.0}
     assert {row.status for row in rows[1::3]} == {"scored"}
     assert {round(row.weight) for at, row in enumerate(rows) if at % 3 != 1} == {100}
+
+
+def test_traces_whose_cheap_score_says_little_are_judged_more_often() -> None:
+    """By the factor at the score, less with the distance, and never more than for certain."""
+    unsure = {"odd.odd": {"at": 1.0, "within": 2.0, "times": 5}}
+    rows = estimated(parity(3000), {"lanes": {"judge": 0.1}, "unsure": unsure})
+    by_weight = {weight: [row for row in rows if round(row.weight, 6) == weight] for weight in (2.0, 3.333333, 10.0)}
+    assert [len(some) for some in by_weight.values()] == [1000, 1000, 1000]  # scores 1 and 0, and no score
+    for weight, some in by_weight.items():
+        assert share(some) == pytest.approx(1 / weight, abs=0.05)
+    assert {round(row.weight) for row in estimated(parity(9), {"lanes": {"judge": 0.5}, "unsure": unsure})} == {1, 2}
+
+
+def test_more_calls_where_the_companion_is_unsure_give_narrower_intervals_that_hold() -> None:
+    """With as many calls. The companion is the probability of a yes, mostly near 0 or 1."""
+    unsure = np.vectorize(UnsureSettings(at=0.5, within=0.5, times=8).factor)
+
+    def calibrated(rng: np.random.Generator, shape: tuple[int, int]) -> Traffic:
+        cheap = rng.beta(0.2, 0.2, shape)
+        return Traffic(cheap, (rng.random(shape) < cheap).astype(float), np.ones(shape, bool), 0.5)
+
+    def more_where_unsure(traffic: Traffic) -> Numbers:
+        factors: Numbers = unsure(traffic.cheap)
+        return 0.02 * factors / factors.mean()
+
+    alike, active = worlds(calibrated, equal, everyone, 400), worlds(calibrated, more_where_unsure, everyone, 400)
+    calls = [fmean(one.judged for one in some) for some in (alike, active)]
+    assert calls[0] == pytest.approx(calls[1], rel=0.02)
+    assert width(active) < 0.85 * width(alike)
+    assert abs(coverage(active, 0.5) - 0.95) < 0.03
+
+
+@pytest.mark.parametrize("lane", ["judge", "fast"])
+def test_a_score_that_nothing_makes_cannot_be_unsure(lane: Lane, caplog: pytest.LogCaptureFixture) -> None:
+    endpoint = {"judge": {"endpoints": {"local": {"url": "http://judge/v1", "model": "m"}}}, "disabled": ["support"]}
+    sampling = {"lanes": {"judge": 0.1}, "unsure": {"support.support": {"at": 0.5, "within": 0.3}}}
+    assemble(Settings.model_validate({"evaluators": endpoint, "sampling": sampling}), lane)
+    sentence = "sampling.unsure: support.support has no effect, because support is off"
+    assert (sentence in caplog.messages) is (lane == "judge")
+    for wrong in ("ragas.ragas", "nothing"):
+        bad = {"unsure": {wrong: {"at": 0.5, "within": 0.3}}}
+        with pytest.raises(ConfigError, match=r"sampling\.unsure"):
+            assemble(Settings.model_validate({"evaluators": endpoint, "sampling": bad}), lane)
 
 
 @pytest.mark.parametrize(
