@@ -128,6 +128,11 @@ class JudgeSettings(BaseModel, extra="forbid", frozen=True):
         'scores more precise, e.g. "context_relevance.context_relevance" = '
         '"context_relevancy_soft.precision_relevancy". Empty: none.',
     )
+    finds_companions: bool = Field(
+        default=True,
+        description="Give every other sampled metric of a judge the metric of lane fast that agreed best with it in "
+        "the last 7 days. Workers look for it when they start.",
+    )
     prompts: dict[str, Path] = Field(
         default={}, description="Files with prompts of your own, by the name of the prompt that they replace."
     )

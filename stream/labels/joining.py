@@ -1,6 +1,6 @@
 """Add the facts of labels to a trace, and make the message that sends it through the lanes again. Pure."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ class Facts(NamedTuple):
     expected: str
     relevance: str
     classes: str
-    thumbs: Literal["", "up", "down"]
+    thumbs: str
 
 
 class MessagePosition(NamedTuple):

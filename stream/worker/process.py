@@ -94,14 +94,19 @@ async def _run_assembly(settings: Settings, stop: asyncio.Event, port: int) -> N
 
 
 async def _run_lane(settings: Settings, lane: Lane, stop: asyncio.Event, port: int) -> None:
+    from ragtide.evaluators import registry
     from ragtide.sinks.clickhouse.database import Database
     from ragtide.sinks.clickhouse.sink import ClickHouseSink
     from ragtide.stream.assembly import assemble
+    from ragtide.stream.companion_search import with_found_companions
     from ragtide.stream.worker.lane import run_lane
 
     loop = asyncio.get_running_loop()
     database = Database(settings.clickhouse)
-    assembled = await asyncio.to_thread(assemble, settings, lane, database=database)
+    evaluators = registry.load()
+    if lane == "judge":
+        settings = await asyncio.to_thread(with_found_companions, settings, evaluators, database)
+    assembled = await asyncio.to_thread(assemble, settings, lane, evaluators=evaluators, database=database)
     loop.add_signal_handler(signal.SIGTERM, stop.set)  # until here nothing is begun, and SIGTERM ends it at once
     sink = ClickHouseSink(database)
     collect_garbage_seldom()
