@@ -11,6 +11,7 @@ import msgspec
 Json: TypeAlias = dict[str, Any]
 Attributes: TypeAlias = Mapping[str, "str | bool | int | float | Sequence[str] | None"]
 SPAN_INTERNAL = 1  # kind of span
+SEVERITY_INFO = 9
 
 
 def attributes(values: Attributes) -> list[Json]:
@@ -47,6 +48,32 @@ def span_batch(resource: Attributes, scope: str, version: str, spans: Sequence[J
     """Encode a batch of spans of one resource and one scope."""
     scopes = [{"scope": {"name": scope, "version": version}, "spans": [*spans]}]
     return msgspec.json.encode({"resourceSpans": [{"resource": _resource(resource), "scopeSpans": scopes}]})
+
+
+def log_record(name: str, time_ns: int, observed_ns: int, trace_id: str, span_id: str, values: Attributes) -> Json:
+    """Encode an event, which is a log record with a name. `span_id` "": of the trace as a whole."""
+    of_span = {"spanId": span_id} if span_id else {}
+    return {
+        "timeUnixNano": str(time_ns),
+        "observedTimeUnixNano": str(observed_ns),
+        "severityNumber": SEVERITY_INFO,
+        "severityText": "INFO",
+        "eventName": name,
+        "traceId": trace_id,
+        **of_span,
+        "attributes": attributes(values),
+    }
+
+
+def log_batch(resource: Attributes, scope: str, version: str, records: Sequence[Json]) -> bytes:
+    """Encode a batch of log records of one resource and one scope."""
+    scopes = [{"scope": {"name": scope, "version": version}, "logRecords": [*records]}]
+    return msgspec.json.encode({"resourceLogs": [{"resource": _resource(resource), "scopeLogs": scopes}]})
+
+
+def span_event(name: str, time_ns: int, values: Attributes) -> Json:
+    """Encode an event of a span."""
+    return {"timeUnixNano": str(time_ns), "name": name, "attributes": attributes(values)}
 
 
 def _resource(values: Attributes) -> Json:
