@@ -23,7 +23,7 @@ class ExportSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
         default="", description="File of CA certificates (PEM) for the endpoint. If empty, the system's are used."
     )
     timeout_s: float = Field(default=10.0, gt=0, le=60, description="Maximum seconds of a request, answer included.")
-    topic: str = Field(
+    scores_topic: str = Field(
         default="", description="Topic that scores are written to as batches of OTLP in JSON. If empty, none are."
     )
     signal: Signal = Field(

@@ -36,6 +36,6 @@ def score_targets(settings: Settings) -> dict[str, EventSender]:
     found: dict[str, EventSender] = {}
     if export.url.get_secret_value():
         found["export:http"] = HttpSender(export)
-    if export.topic:
-        found["export:topic"] = EventTopicSender(settings.kafka, export.topic)
+    if export.scores_topic:
+        found["export:topic"] = EventTopicSender(settings.kafka, export.scores_topic)
     return found

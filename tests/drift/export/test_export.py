@@ -367,14 +367,14 @@ def test_no_message_quotes_what_is_secret(tmp_path: Path) -> None:
 @pytest.mark.parametrize("topic", ["rag.traces", "otlp_spans", "rag.spans", "rag.jobs"])
 def test_the_topic_is_one_of_its_own(topic: str) -> None:
     with pytest.raises(ConfigError, match="needs a topic of its own"):
-        load(None, {"RAGTIDE_OTEL__EXPORT__TOPIC": topic})
+        load(None, {"RAGTIDE_OTEL__EXPORT__SCORES_TOPIC": topic})
 
 
 def test_the_jobs_of_the_settings_send_and_count(database: Database, receiver: Receiver) -> None:
     assert not [
         name for name, _, _ in job_schedule(Settings(), database, Telemetry(), lambda: False) if "export" in name
     ]
-    changed = {"RAGTIDE_OTEL__EXPORT__URL": receiver.url, "RAGTIDE_OTEL__EXPORT__TOPIC": "scores"}
+    changed = {"RAGTIDE_OTEL__EXPORT__URL": receiver.url, "RAGTIDE_OTEL__EXPORT__SCORES_TOPIC": "scores"}
     settings, telemetry = load(None, changed).settings, Telemetry()
     jobs = {name: job for name, _, job in job_schedule(settings, database, telemetry, lambda: False)}
     assert [name for name in jobs if "export" in name] == ["export:http", "export:topic"]
