@@ -172,6 +172,9 @@ class Trace(
     schema_version: Annotated[int, Meta(description="Form of the message.")] = 1
     session_id: Annotated[Name | None, Meta(description="Conversation.")] = None
     user_id: Annotated[Name | None, Meta(description="User; hashed on ingest if privacy.hash_users is set.")] = None
+    span_id: Annotated[
+        Name | None, Meta(description="Id of the request's root span in OpenTelemetry: 16 hex digits.")
+    ] = None
     question: Annotated[str | None, Meta(description="Input of the user.")] = None
     answer: Annotated[str | None, Meta(description="Answer of the application.")] = None
     contexts: Annotated[tuple[Chunk, ...] | None, Meta(description="Retrieved chunks, in rank order.")] = None

@@ -45,6 +45,7 @@ class TraceRow(NamedTuple):
     partition: int
     offset: int
     question_hash: str = ""  # of what was asked, whatever its case and spacing; never the text
+    span_id: str = ""  # 16 hex digits
     is_deleted: int = 0
 
 

@@ -39,6 +39,7 @@ _TRACE = TraceRow(
     partition=3,
     offset=77,
     question_hash="5d1f",
+    span_id="00f067aa0ba902b7",
 )
 _TEXT = TextRow(
     run_id=RUN,

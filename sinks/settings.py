@@ -200,16 +200,7 @@ class WebhookEndpoint(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
     @field_validator("url")
     @classmethod
     def _check_url(cls, url: SecretStr) -> SecretStr:
-        try:
-            parts = urlsplit(url.get_secret_value())
-            whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:  # its message would quote the address
-            whole = False
-        if not whole or any(not "!" <= sign <= "~" for sign in url.get_secret_value()):
-            raise ValueError("give http:// or https:// and a host")
-        if "@" in parts.netloc:
-            raise ValueError("has a user or password in it; use headers = { Authorization = ... } instead")
-        return url
+        return check_secret_url(url)
 
     @field_validator("secret", "previous_secret")
     @classmethod
@@ -222,14 +213,33 @@ class WebhookEndpoint(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
     @field_validator("headers")
     @classmethod
     def _check_headers(cls, headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
-        for name, value in headers.items():
-            if not _HEADER.fullmatch(name):
-                raise ValueError(f"{name!r} is no name of a header")
-            if name.lower() in _OWN_HEADERS or name.lower().startswith("webhook-"):
-                raise ValueError(f"{name} is set by ragtide")
-            if any(not " " <= sign <= "~" for sign in value.get_secret_value()):
-                raise ValueError(f"{name}: the value has characters that no header has")
-        return headers
+        return check_headers(headers, "webhook-")
+
+
+def check_secret_url(url: SecretStr) -> SecretStr:
+    """Raise `ValueError`, which does not quote it, for what is no URL of a receiver."""
+    try:
+        parts = urlsplit(url.get_secret_value())
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # its message would quote the address
+        whole = False
+    if not whole or any(not "!" <= sign <= "~" for sign in url.get_secret_value()):
+        raise ValueError("give http:// or https:// and a host")
+    if "@" in parts.netloc:
+        raise ValueError("has a user or password in it; use headers = { Authorization = ... } instead")
+    return url
+
+
+def check_headers(headers: dict[str, SecretStr], own: str = "content-") -> dict[str, SecretStr]:
+    """Raise `ValueError` for headers that cannot be sent, or that ragtide sets itself: also those that begin so."""
+    for name, value in headers.items():
+        if not _HEADER.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of a header")
+        if name.lower() in _OWN_HEADERS or name.lower().startswith(own):
+            raise ValueError(f"{name} is set by ragtide")
+        if any(not " " <= sign <= "~" for sign in value.get_secret_value()):
+            raise ValueError(f"{name}: the value has characters that no header has")
+    return headers
 
 
 def signing_key(secret: str) -> bytes:

@@ -6,8 +6,10 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from importlib import metadata
 
 from ragtide.drift.checks import Check, ConsumerLag, JobFailures, JobsBehind, RollupFailures
+from ragtide.drift.export import EventSender, Measured, ScoreExport
 from ragtide.drift.job_history import RunResult
 from ragtide.drift.jobs import JobContext, every_check
 from ragtide.drift.notify import Backlog, DeliveryJob, Holding, Target
@@ -18,6 +20,7 @@ from ragtide.stream.kafka.lag_age import group_lags
 from ragtide.stream.labels.job import LabelJob
 from ragtide.stream.labels.sending import send
 from ragtide.stream.notification_targets import alert_context, notification_targets
+from ragtide.stream.score_targets import score_targets
 from ragtide.stream.settings.loader import Settings
 from ragtide.stream.telemetry.registry import Telemetry
 from ragtide.stream.worker.backoff import delays
@@ -54,6 +57,8 @@ def job_schedule(
         jobs.append(("labels", settings.jobs.every_s, _label_job(settings, database, telemetry)))
     for name, target in notification_targets(settings).items():
         jobs.append((name, settings.jobs.every_s, _delivery_job(target, settings, database, telemetry)))
+    for name, sender in score_targets(settings).items():
+        jobs.append((name, settings.jobs.every_s, _export_job(sender, settings, database, telemetry, stopped)))
     if settings.alertmanager.urls:
         jobs.append(("alerts", settings.alertmanager.every_s, _alert_job(settings, database, telemetry)))
     jobs.append(("jobs", settings.jobs.checks_every_s, _job_health_job({name: every_s for name, every_s, _ in jobs})))
@@ -178,6 +183,29 @@ def _alert_job(settings: Settings, database: Database, telemetry: Telemetry) -> 
     def job(jobs: JobContext, now: datetime) -> RunResult:
         posted = posting.run(jobs.term, now)
         return RunResult(read=posted.reposted + posted.begun + posted.ended, raised=posted.begun + posted.ended)
+
+    return job
+
+
+def _export_job(
+    sender: EventSender, settings: Settings, database: Database, telemetry: Telemetry, stopped: Callable[[], bool]
+) -> Job:
+    """One job for each target, as for notifications. It reads stored scores, so that no lane waits for a target."""
+
+    def measure(measured: Measured) -> None:
+        for outcome, number in measured.events.items():
+            telemetry.exported.events.labels(sender.name, outcome).inc(number)
+        telemetry.exported.lag_seconds.labels(sender.name).set(measured.lag_s)
+
+    every_s = settings.jobs.every_s
+    waits = partial(delays, random.Random(), first_s=every_s, cap_s=_LONGEST_PAUSE_S)
+    export = ScoreExport(
+        database, settings.otel.export, sender, every_s, metadata.version("ragtide"), measure, waits, stopped
+    )
+
+    def job(jobs: JobContext, now: datetime) -> RunResult:
+        sent = export.run(jobs.evaluators, now)
+        return RunResult(read=sent, raised=sent)
 
     return job
 

@@ -14,7 +14,8 @@ from ragtide.drift.notify.outbox import Action, Message
 from ragtide.drift.routes import Route
 from ragtide.drift.webhook_settings import OF_PROBLEMS, Event, FilterField, Webhook
 from ragtide.evaluators.errors import RagtideError
-from ragtide.sinks.webhook import Busy, WebhookClient
+from ragtide.sinks.http_post import Busy
+from ragtide.sinks.webhook import WebhookClient
 
 PREFIX = "webhook:"
 _EVENT_OF: Mapping[Action, Event] = {

@@ -3,11 +3,16 @@
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ragtide.stream.cli.options import FiniteRange
 
+if TYPE_CHECKING:
+    from ragtide.stream.demo.run import Input
+
+INPUTS: "tuple[Input, ...]" = ("traces", "otel")
 FAULTS = ("wrong_chunks", "invented", "looping", "leaked_email", "slow_expensive")
 
 
@@ -17,13 +22,23 @@ FAULTS = ("wrong_chunks", "invented", "looping", "leaked_email", "slow_expensive
 @click.option("--seed", type=int, help="Random seed of the questions, the order of faults and their times.")
 @click.option("--rate", type=FiniteRange(1, 200), default=20.0, show_default=True, help="Traces per second.")
 @click.option(
+    "--input",
+    "input_",
+    type=click.Choice(INPUTS),
+    default=INPUTS[0],
+    show_default=True,
+    help="What the application sends: its traces, or OpenTelemetry spans that stage assemble makes traces of.",
+)
+@click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("ragtide-data"),
     show_default=True,
     help="Folder for the data. Each run gets its own subfolder.",
 )
-def command(minutes: float | None, fault: str | None, seed: int | None, rate: float, data: Path) -> None:
+def command(
+    minutes: float | None, fault: str | None, seed: int | None, rate: float, input_: "Input", data: Path
+) -> None:
     """Watch the whole pipeline find an injected regression, with nothing else installed.
 
     Starts a broker, ClickHouse, a worker for each lane, the jobs and the dashboards (`ragtide view`, at the address
@@ -46,6 +61,7 @@ def command(minutes: float | None, fault: str | None, seed: int | None, rate: fl
     Examples:
       ragtide demo
       ragtide demo --fault leaked_email --minutes 3
+      ragtide demo --input otel
       ragtide demo --seed 7 --data /tmp/demo | tee demo.log
     """
     from ragtide.stream.settings.environment import from_environment
@@ -55,4 +71,5 @@ def command(minutes: float | None, fault: str | None, seed: int | None, rate: fl
     from ragtide.stream.console import PlainConsole
     from ragtide.stream.demo.run import DemoOptions, run
 
-    sys.exit(run(DemoOptions(data=data, minutes=minutes, fault=fault, seed=seed, rate=rate), PlainConsole()))
+    options = DemoOptions(data=data, minutes=minutes, fault=fault, seed=seed, rate=rate, input=input_)
+    sys.exit(run(options, PlainConsole()))

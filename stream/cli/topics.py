@@ -66,6 +66,8 @@ def create(partitions: int, replicas: int, retention_days: float | None, spans: 
     named = [entry for entry in kafka.topics if not entry.startswith(PATTERN_MARK)]
     retention_ms = None if retention_days is None else round(retention_days * 86_400_000)
     wanted = topic_admin.wanted_topics(kafka, named, partitions, replicas, retention_ms)
+    scores = settings.otel.export.scores_topic
+    wanted |= topic_admin.wanted_export_topic(kafka, scores, partitions, replicas, retention_ms)
     if spans:
         wanted |= topic_admin.wanted_span_topics(kafka, settings.otel, partitions, replicas, retention_ms)
     made = asyncio.run(topic_admin.create_topics(kafka, wanted))

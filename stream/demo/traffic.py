@@ -14,6 +14,7 @@ from ragtide.evaluators.trace import Trace
 from ragtide.stream.demo.application import Application
 from ragtide.stream.demo.corpus import Passage
 from ragtide.stream.demo.faults import Fault
+from ragtide.stream.demo.message import Message
 from ragtide.stream.demo.questions import ask_about
 
 _log = logging.getLogger(__name__)
@@ -33,6 +34,11 @@ def encode(trace: Trace) -> bytes:
     return msgspec.json.encode(_recorded(msgspec.to_builtins(trace)))
 
 
+def trace_messages(trace: Trace) -> list[Message]:
+    """The one message of a canonical trace."""
+    return [Message(trace.trace_id.encode(), encode(trace))]
+
+
 def _recorded(value: object) -> object:
     if isinstance(value, dict):
         return {name: _recorded(item) for name, item in value.items() if item is not None}
@@ -44,7 +50,7 @@ def _recorded(value: object) -> object:
 class Traffic:
     """About `rate` questions a second, asked one after the other and answered side by side.
 
-    `fault` is called before every question; `seed` decides questions and faults.
+    `fault` is called before every question; `seed` decides questions and faults. `messages` encodes a trace.
     """
 
     def __init__(
@@ -56,6 +62,7 @@ class Traffic:
         rate: float,
         seed: int,
         fault: Callable[[], Fault | None],
+        messages: Callable[[Trace], Sequence[Message]] = trace_messages,
     ) -> None:
         self._application = application
         self._passages = passages
@@ -63,6 +70,7 @@ class Traffic:
         self._rate = rate
         self._rng = random.Random(f"traffic {seed}")
         self._fault = fault
+        self._messages = messages
         self._in_flight: set[asyncio.Task[None]] = set()
         self.sent = 0
         self.lost = 0
@@ -87,7 +95,8 @@ class Traffic:
         question = ask_about(self._passages, self._rng)
         trace = await self._application.answer(question, self._fault(), self._rng)
         try:
-            await self._send(trace.trace_id.encode(), encode(trace))
+            for message in self._messages(trace):
+                await self._send(message.key, message.value)
         except Transient as error:
             self.lost += 1
             _log.warning("could not send a trace: %s", error)

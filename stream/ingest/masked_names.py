@@ -44,6 +44,7 @@ class NameMasking:
         return replace(
             trace,
             session_id=trace.session_id and hide(trace.session_id),
+            span_id=trace.span_id and hide(trace.span_id),
             user_id=hide(user) if user and self._users else user,
             contexts=contexts and _mask_chunk_ids(contexts, hide),
             error=error and AppError(hide(error.type), error.message),

@@ -1,6 +1,7 @@
 """Make rows of traces and outcomes. Texts of users go to the texts row only."""
 
 import hmac
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -24,6 +25,7 @@ _NO_FINDINGS: Sequence[str] = ()
 _NO_MODEL = Model()
 _NOT_SAMPLED = NotApplicable("not_sampled")
 _LEFT_OUT = frozenset((_NOT_SAMPLED.reason, *LEFT_OUT))
+_SPAN_ID = re.compile(r"(?!0{16})[0-9a-f]{16}")
 _encode = msgspec.json.encode
 ScoreKey = tuple[str, str, int]  # evaluator, trace id, version
 
@@ -103,7 +105,13 @@ def trace_row(ctx: TraceContext, user_key: bytes | None, hash_question: Question
         record.partition,
         record.offset,
         hash_question(trace.question),
+        _span_id(trace),
     )
+
+
+def _span_id(trace: Trace) -> str:
+    """The id of the root span, if it is one that OpenTelemetry knows."""
+    return trace.span_id if trace.span_id and _SPAN_ID.fullmatch(trace.span_id) else ""
 
 
 def text_row(ctx: TraceContext, *, with_rest: bool) -> TextRow:

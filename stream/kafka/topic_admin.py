@@ -117,6 +117,16 @@ def wanted_topics(
     return {**shapes, kafka.jobs_topic: TopicSpec(1, replicas, {})}
 
 
+def wanted_export_topic(
+    kafka: KafkaSettings, topic: str, partitions: int, replicas: int, retention_ms: int | None
+) -> dict[str, TopicSpec]:
+    """Spec of the topic of scores as OpenTelemetry events, if there is one."""
+    configs = {"max.message.bytes": str(kafka.largest_request)}
+    if retention_ms is not None:
+        configs[_RETENTION] = str(retention_ms)
+    return {topic: TopicSpec(partitions, replicas, configs)} if topic else {}
+
+
 def wanted_span_topics(
     kafka: KafkaSettings, otel: OtelSettings, partitions: int, replicas: int, retention_ms: int | None
 ) -> dict[str, TopicSpec]:

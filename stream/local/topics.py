@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ragtide.evaluators.errors import ConfigError
+from ragtide.stream.settings.loader import Settings
 from ragtide.stream.settings.sections import KafkaSettings
 from ragtide.stream.settings.topics import PATTERN_MARK
 
@@ -15,6 +16,12 @@ def topics_of(kafka: KafkaSettings) -> dict[str, int]:
     others = [kafka.dead_letter_topic, kafka.jobs_topic, *filter(None, [kafka.labels_topic]), *kafka.state_topics]
     named = [entry for entry in kafka.topics if not entry.startswith(PATTERN_MARK)]
     return {**dict.fromkeys(named, _PARTITIONS), **dict.fromkeys(others, 1)}
+
+
+def span_topics_of(settings: Settings) -> dict[str, int]:
+    """Every topic that stage `assemble` alone reads, and its number of partitions here."""
+    otel = settings.otel
+    return dict.fromkeys((*otel.topics, *otel.log_topics, settings.kafka.spans_topic), _PARTITIONS)
 
 
 async def create_topics(bootstrap: str, partitions: Mapping[str, int]) -> None:

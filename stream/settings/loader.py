@@ -90,6 +90,12 @@ class Settings(BaseModel, extra="forbid", frozen=True):
                 f"ingest.max_bytes ({largest}) is more than kafka.max_record_bytes ({carried}): none so large could "
                 f"be sent; set kafka.max_record_bytes = {largest}, or lower ingest.max_bytes"
             )
+        topic, kafka, otel = self.otel.export.scores_topic, self.kafka, self.otel
+        own = (kafka.dead_letter_topic, kafka.spans_topic, kafka.labels_topic, kafka.jobs_topic, *kafka.state_topics)
+        if topic and (topic in (*own, *otel.topics, *otel.log_topics) or kafka.entry_of(topic) is not None):
+            raise ValueError(
+                f"otel.export.scores_topic = {topic} needs a topic of its own: ragtide reads or writes this one"
+            )
         names = [one.name for one in self.webhooks]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"webhooks: names must differ; twice: {', '.join(twice)}")

@@ -4,6 +4,8 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
+from ragtide.drift.export_settings import ExportSettings
+
 Encoding = Literal["otlp", "otlp_proto", "otlp_json"]
 
 
@@ -58,6 +60,7 @@ class OtelSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
         default="",
         description="Directory on a disk for spans beyond memory_bytes. If empty, the system's for temporary files.",
     )
+    export: ExportSettings = Field(default_factory=ExportSettings)
 
     @model_validator(mode="after")
     def _check_topics(self) -> Self:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 from ragtide.stream.telemetry import repeats
+from ragtide.stream.telemetry.export_metrics import ExportMetrics
 from ragtide.stream.telemetry.span_metrics import SpanMetrics
 
 _FAST = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -368,6 +369,7 @@ class Telemetry:
             "jobs_leader", "1 in the process that leads the jobs, else 0.", "The sum over processes must be 1."
         )
         self.spans = SpanMetrics(self._counter, self._gauge)
+        self.exported = ExportMetrics(self._counter, self._gauge)
 
     def _counter(self, name: str, meaning: str, action: str, *labels: str) -> Counter:
         full = self._describe(name, "counter", meaning, action, labels)

@@ -10,8 +10,9 @@ import trustme
 from pydantic import SecretStr, ValidationError
 
 from ragtide.evaluators.errors import ConfigError, RagtideError, Refused, Transient
+from ragtide.sinks.http_post import Busy
 from ragtide.sinks.settings import WebhookEndpoint
-from ragtide.sinks.webhook import Busy, WebhookClient, signature
+from ragtide.sinks.webhook import WebhookClient, signature
 from tests.infra.webhook_receiver import SECRET, Answer, Receiver, receiving, verified
 
 NOW = 1_614_265_330

@@ -32,6 +32,7 @@ CREATE TABLE IF NOT EXISTS traces
     partition UInt32 COMMENT 'Partition of the message; 0 for a file',
     offset UInt64 COMMENT 'Offset of the message, or the line of the file',
     question_hash String COMMENT 'Hash of the question without case and spacing, keyed where there is a hash_key; empty: no question, or texts are not stored in full and there is no key',
+    span_id String COMMENT 'Root span of the trace in OpenTelemetry, 16 hex digits; empty: not recorded',
     is_deleted UInt8 COMMENT '1: deleted, FINAL leaves the row out; 0: current',
     ingested_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC',
     INDEX by_trace trace_id TYPE bloom_filter GRANULARITY 4,

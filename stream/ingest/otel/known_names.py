@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from ragtide.stream.ingest.otel.names import FIELDS, KINDS, REFERENCES, TASKS
+from ragtide.stream.ingest.otel.names import FIELDS, KINDS, REFERENCES, SEGMENT_PREFIX, TASKS
 
 # Read for other ends than a field, or on purpose for none.
 _OTHER_NAMES = (
@@ -78,6 +78,7 @@ _NAMES = frozenset(
 )
 _MAPPED_PREFIXES = (
     *_OTHER_PREFIXES,
+    SEGMENT_PREFIX,
     *(
         f"{source.attribute}."
         for source in _SOURCES

@@ -16,7 +16,7 @@ from ragtide.stream.ingest.otel import measures
 from ragtide.stream.ingest.otel.contexts import Contexts, find_contexts
 from ragtide.stream.ingest.otel.known_names import PREFIXES, is_mapped
 from ragtide.stream.ingest.otel.log_events import join_logs
-from ragtide.stream.ingest.otel.names import FIELDS, PROVIDERS, REFERENCES
+from ragtide.stream.ingest.otel.names import FIELDS, OURS, PROVIDERS, REFERENCES, SEGMENT_PREFIX
 from ragtide.stream.ingest.otel.reading import KEYS, READERS, scalar_text
 from ragtide.stream.ingest.otel.source import Kind, Of, Source
 from ragtide.stream.ingest.otel.spans import LogEvent, Span, Value
@@ -36,7 +36,9 @@ _PROMPTS = {source.attribute for source in FIELDS["question"] if source.of == "a
 _OUTPUTS = [reader for reader in READERS["answer"] if reader.source.of == "answer"]
 _TEXTS = ("question", "answer")
 _SUMS = ("tokens.input", "tokens.output", "tokens.cached")
-_SEGMENTS = tuple(name for name in FIELDS if name.startswith("segments."))
+# Not every application has them, so that none of them is missing.
+_OPTIONAL = ("condition", "task", *(name for name in FIELDS if name.startswith("segments.")))
+_MOST_SEGMENTS = 32
 _FIRST_RECORDED = tuple(  # fields whose value is their first source that is recorded
     (path, KEYS[path])
     for path in (
@@ -133,7 +135,9 @@ class _Mapper:
 
     def map(self) -> MappedTrace:
         """Fill in every field, in the order of a trace."""
-        self._set("trace_id", self._trace_id(), Origin(self._request.root.span_id, self._request.root.name, "", ""))
+        root = self._request.root
+        self._set("trace_id", self._trace_id(), Origin(root.span_id, root.name, "", ""))
+        self._set("span_id", root.span_id, Origin(root.span_id, root.name, "", ""))
         self._set_measure("time", measures.time_of(self._request))
         contexts = find_contexts(self._tree, self._request)
         if contexts.left_out:
@@ -143,9 +147,10 @@ class _Mapper:
                 self._find(path)
             else:
                 self._mapped.missing[path] = _NOT_SENT
-        for path in _SEGMENTS:
+        for path in _OPTIONAL:
             self._find(path)
-            self._mapped.missing.pop(path, None)  # not every application has them
+            self._mapped.missing.pop(path, None)
+        self._set_segments()
         self._set_contexts(contexts)
         self._cut_question(contexts)
         for path in _SUMS:
@@ -155,7 +160,9 @@ class _Mapper:
             self._set_measure(path, found)
         self._set_error()
         kinds = {self._tree.kinds.get(span.span_id) for span in self._request.spans}
-        if self._tree.kinds.get(self._request.root.span_id) == "agent" or "tool" in kinds:
+        if "task" not in self._mapped.fields and (
+            self._tree.kinds.get(self._request.root.span_id) == "agent" or "tool" in kinds
+        ):
             self._set("task", "agent", _SEVERAL)
         self._set_attributes()
         return self._mapped
@@ -233,6 +240,17 @@ class _Mapper:
         )
         if contexts.missing is not None:
             self._mapped.missing["contexts.text"] = contexts.missing
+
+    def _set_segments(self) -> None:
+        """Segments that the application names itself; of several spans, the shallowest one's value."""
+        names = sorted(name for name in self._present if name.startswith(SEGMENT_PREFIX))
+        for attribute in names[:_MOST_SEGMENTS]:
+            for span in self._spans["any span"]:
+                found = scalar_text(span.attributes.get(attribute))
+                if isinstance(found, str):
+                    segment = attribute.removeprefix(SEGMENT_PREFIX)
+                    self._set(f"segments.{segment}", found, Origin(span.span_id, span.name, attribute, OURS))
+                    break
 
     def _cut_question(self, contexts: Contexts) -> None:
         """Cut chunks out of a question that is the prompt of the LLM call: the longest first."""

@@ -37,6 +37,9 @@ SEEN: Mapping[Convention, str] = {
 _UNTIL_1_36 = "until semantic conventions 1.36"
 _SINCE_AUGUST = "since August 2026"
 
+# `ragtide.segments.NAME` of any span becomes segments.NAME.
+SEGMENT_PREFIX: Final = "ragtide.segments."
+
 FIELDS: Mapping[str, tuple[Source, ...]] = {
     "app": (
         Source("ragtide.app", OURS, "root"),
@@ -212,6 +215,8 @@ FIELDS: Mapping[str, tuple[Source, ...]] = {
         Source("ai.observability.time_to_first_token_ms", TR, "answer", "milliseconds"),
         Source("ai.response.msToFirstChunk", VA, "answer", "milliseconds"),
     ),
+    "condition": (Source("ragtide.condition", OURS),),
+    "task": (Source("ragtide.task", OURS),),
     "segments.version": (Source("service.version", OTEL, "resource"),),
     "segments.cluster": (Source("k8s.cluster.name", OTEL, "resource"),),
     "segments.region": (Source("cloud.region", OTEL, "resource"),),

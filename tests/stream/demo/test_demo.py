@@ -10,7 +10,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -35,6 +37,7 @@ RAGTIDE = [sys.executable, "-c", "import sys; from ragtide.stream.cli import mai
 
 
 HIDDEN = hidden_from(brought("local") | {MINILM})
+SPANS = "Spans go to topic otlp_spans. A trace is complete 1 s after its last span (otel.quiet_s, by default 30)."
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -43,7 +46,7 @@ def only_what_make_demo_installs(tmp_path_factory: pytest.TempPathFactory) -> It
     folder = tmp_path_factory.mktemp("hiding")
     (folder / "sitecustomize.py").write_text(f"import sys\nsys.modules.update(dict.fromkeys({HIDDEN}))\n")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("PYTHONPATH", str(folder))
+        patched.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         yield
 
 
@@ -58,7 +61,9 @@ def start_demo(data: Path, *options: str) -> "subprocess.Popen[str]":
 
 
 @contextmanager
-def demo_at_work(data: Path, *options: str) -> Iterator["tuple[subprocess.Popen[str], list[psutil.Process]]"]:
+def demo_at_work(
+    data: Path, *options: str, says: str = "Dashboards: "
+) -> Iterator["tuple[subprocess.Popen[str], list[psutil.Process]]"]:
     """A demo that has its first score, and every process below it; killed at the end if it still runs."""
     demo = start_demo(data, *options)
     try:
@@ -70,6 +75,7 @@ def demo_at_work(data: Path, *options: str) -> Iterator["tuple[subprocess.Popen[
                 break
         else:
             raise AssertionError("".join(said))
+        assert any(line.startswith(says) for line in said), said
         yield demo, psutil.Process(demo.pid).children(recursive=True)
     finally:
         demo.kill()
@@ -207,6 +213,32 @@ def drawn(seed: int, count: int) -> list[str]:
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
         runner.run(play())
     return ids[:count]
+
+
+def all_are_there(wanted: set[str], rows: Callable[[], list[dict[str, Any]]]) -> bool:
+    return wanted <= {row["trace_id"] for row in rows()}
+
+
+def test_spans_are_scored_without_the_package_for_protobuf(tmp_path: Path) -> None:
+    with demo_at_work(tmp_path, "--seed", "7", "--input", "otel", says=SPANS) as (demo, processes):
+        assert len(processes) == 7  # and stage assemble
+        wanted, folder = set(drawn(7, 5)), run_folder(tmp_path)
+        with closing(Database(EmbeddedClickHouse(folder / "clickhouse").settings)) as database:
+            for metric in ("groundedness.groundedness", "operations.latency_seconds"):  # of either lane
+                found = "SELECT trace_id FROM metric_values WHERE metric = {metric:String}"
+                eventually(partial(all_are_there, wanted, partial(database.rows, found, {"metric": metric})), 30)
+            stored = "SELECT trace_id, span_id, segments FROM traces FINAL WHERE has({ids:Array(String)}, trace_id)"
+            rows = database.rows(stored, {"ids": sorted(wanted)})
+            assert {row["trace_id"] for row in rows} == wanted
+            assert all(row["segments"].keys() == {"tenant", "topic"} for row in rows)
+            assert all(row["span_id"] == f"{row['trace_id'][:15]}1" for row in rows)
+            [dead] = database.rows("SELECT count() AS letters FROM dead_letters")
+            assert dead["letters"] == 0
+        demo.send_signal(signal.SIGINT)
+        said, _ = demo.communicate(timeout=60)
+        assert demo.returncode == 0, said
+        assert left_running(processes, within_s=5) == []
+        assert "stopped in order" in (folder / "logs" / "worker-assemble.log").read_text()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -46,6 +46,7 @@ def test_each_field_has_its_span_and_attribute() -> None:
     assert done.exit_code == 0, done.output
     assert done.output.splitlines() == [
         f"trace {TRACE}, 1 span",
+        f"recorded      span_id: {SPAN}  [span ask]",
         "recorded      time: 2026-09-21T14:13:21.500Z  [span ask]",
         "recorded      app: museum  [service.name of span ask; OpenTelemetry]",
         "recorded      question: What\\nnow?  [input.value of span ask; OpenInference]",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.stream.otel.scene import fields_of, map_one, span
+from tests.stream.otel.scene import fields_of, map_one, oi, span
 from tests.stream.otel.test_mapping import CHAIN, llm
 
 
@@ -21,6 +21,10 @@ from tests.stream.otel.test_mapping import CHAIN, llm
         ({"llm__cost__total": 0.002}, "cost_usd", 0.002),
         ({"langfuse__observation__cost_details": '{"total": 0.004}'}, "cost_usd", 0.004),
         ({"ragtide__expected": '["At nine."]'}, "expected", ["At nine."]),
+        ({"ragtide__condition": '"nine"'}, "condition", '"nine"'),
+        ({"ragtide__task": "summarization"}, "task", "summarization"),
+        ({"ragtide__segments__tenant": "acme"}, "segments.tenant", "acme"),
+        ({"ragtide__segments__floor": 3}, "segments.floor", "3"),
         ({"user__id": "u-1"}, "user_id", "u-1"),
     ],
 )
@@ -29,6 +33,24 @@ def test_single_fields(attributes: dict[str, Any], path: str, value: Any) -> Non
     for name in path.split("."):
         found = found[name]
     assert found == value
+
+
+def test_an_explicit_task_wins_over_that_of_tools() -> None:
+    tool = span(2, 1, **oi("TOOL"))
+    assert fields_of(map_one(span(1, **CHAIN), tool))["task"] == "agent"
+    assert fields_of(map_one(span(1, **CHAIN, ragtide__task="question_answering"), tool))["task"] == (
+        "question_answering"
+    )
+
+
+def test_segments_of_the_application_are_no_attributes_and_the_shallowest_value_wins() -> None:
+    many: dict[str, Any] = {f"ragtide__segments__s{number:02}": "x" for number in range(40)}
+    fields = fields_of(map_one(span(1, **CHAIN, **many)))
+    assert len(fields["segments"]) == 32
+    assert not any(name.startswith("ragtide.") for name in fields.get("attributes", {}))
+    root = span(1, **CHAIN, ragtide__segments__tenant="acme", ragtide__segments__list=["a"])
+    few = fields_of(map_one(root, span(2, 1, **llm(ragtide__segments__tenant="inner"))))
+    assert few["segments"] == {"tenant": "acme"}
 
 
 def test_values_of_wrong_types_cost_their_field() -> None:

@@ -70,6 +70,7 @@ def test_a_chain_below_a_server_span() -> None:
     )
     assert fields_of(mapped) == {
         "trace_id": TRACE,
+        "span_id": f"{2:016x}",
         "time": "2026-09-21T14:13:21.600Z",
         "app": "museum",
         "session_id": "s1",

@@ -175,3 +175,22 @@ def test_topics_are_made_once_and_what_is_there_with_other_numbers_is_told(kafka
     refused = run(settings.model_copy(update={"jobs_topic": f"more-{name}"}), *asked, "--replicas", "3")
     assert refused.exit_code == 2
     assert f"refuse to create topic more-{name}" in refused.output
+
+
+@pytest.mark.kafka
+def test_the_topic_of_exported_scores_is_made_with_the_others(
+    kafka: KafkaNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = uuid.uuid4().hex[:8]
+    settings = KafkaSettings(
+        bootstrap_servers=kafka.bootstrap,
+        topics=(f"t-{name}",),
+        dead_letter_topic=f"dead-{name}",
+        labels_topic=f"labels-{name}",
+        jobs_topic=f"jobs-{name}",
+    )
+    monkeypatch.setenv("RAGTIDE_OTEL__EXPORT__SCORES_TOPIC", f"scores-{name}")
+    made = run(settings, "create", "--partitions", "2")
+    assert made.exit_code == 0, made.output
+    assert f"scores-{name}: made" in made.output.splitlines()
+    assert asyncio.run(partition_counts(settings))[f"scores-{name}"] == 2
