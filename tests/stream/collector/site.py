@@ -49,6 +49,7 @@ class Site:
     directory: Path
     names: Sequence[str]
     database: Database | None = None
+    otel: Mapping[str, Any] = field(default_factory=dict)
     prefix: str = field(default_factory=lambda: f"t{uuid.uuid4().hex[:8]}")
     _processes: list[Forked] = field(default_factory=list)
 
@@ -95,6 +96,7 @@ class Site:
             "log_topics": [self.logs_topic(name) for name in self.names],
             "traces_topic": self.traces_topic,
             "quiet_s": 3.0,
+            **self.otel,
         }
         settings: dict[str, Mapping[str, Any]] = {
             "kafka": {**kafka, **QUICK},
