@@ -97,7 +97,7 @@ lint: $(VENV)/.dev
 
 # What needs no broker, no database and no model: the loop while working.
 check: $(VENV)/.dev lint
-	$(BIN)/python -m pytest -n 3 -m "not (kafka or broker or clickhouse or models or gpu or onnx or chaos or browser or alertmanager)" $(TEST_ARGS)
+	$(BIN)/python -m pytest -n 3 -m "not (kafka or broker or clickhouse or models or gpu or onnx or chaos or browser or alertmanager or collector)" $(TEST_ARGS)
 
 # Three workers keep two processors busy: half of the time tests wait. TEST_ARGS="-n 0" runs them one by one.
 test: java chromium alertmanager $(VENV)/.dev deploy/kafka/libs lint

@@ -19,7 +19,7 @@ from aiokafka.consumer.fetcher import Fetcher, FetchResult, PartitionRecords
 from aiokafka.errors import CorruptRecordException, UnsupportedCodecError
 from aiokafka.record.default_records import DefaultRecord, DefaultRecordBatch
 from aiokafka.record.memory_records import MemoryRecords
-from aiokafka.record.util import decode_varint
+from aiokafka.record.util import decode_varint as decode_varint_unbounded
 
 from ragtide.stream.ingest.records import UnreadableBatch
 from ragtide.stream.kafka.client import client_options
@@ -34,8 +34,10 @@ _ATTRIBUTES_AT = 21
 _COUNT_AT = 57
 _HEADER_BYTES = 61
 _CODEC = 0x07
+_VARINT_BYTES = 10  # at most
 _LEGACY = struct.Struct(">qiIbb")  # offset, size, CRC, magic, attributes: message formats 0 and 1
 _LEGACY_FAULTS = (CorruptRecordException, UnsupportedCodecError, AssertionError, RuntimeError, struct.error)
+_FAULTS = (UnicodeDecodeError, CorruptRecordException, OverflowError)  # as aiokafka's reader raises them
 MEMORY_PER_HEADER = 128  # bytes; in a batch it may have 2
 _HEADERS_UNCOUNTED = 1 << 18  # bytes; a smaller batch has no more headers than memory has room for
 _LARGEST = 32 << 20  # of consumers that nobody gave a limit
@@ -159,7 +161,7 @@ class StoredBatch:
             if codec:
                 data = self._expanded(codec)
                 batch = DefaultRecordBatch(data)
-            with suppress(UnicodeDecodeError, CorruptRecordException):
+            with suppress(*_FAULTS):
                 yield from self._bounded(iter(batch), data)
                 return
             yield from self._bounded(_records(self._batch, bytearray(data)), data)
@@ -259,18 +261,32 @@ def _stand_in(
     return DefaultRecord(last, timestamp, kind, None, stored, [batch.header()])
 
 
+def _varint(plain: bytearray | memoryview, at: int) -> tuple[int, int]:
+    """The varint at `at`, and where it ends; `IndexError` if that is not within `plain`, `ValueError` if it never ends.
+
+    aiokafka's decoder reads whatever memory `at` points to.
+    """
+    if at + _VARINT_BYTES <= len(plain):
+        found: tuple[int, int] = decode_varint_unbounded(plain, at)
+        return found
+    value, size = decode_varint_unbounded(bytes(plain[at:]).ljust(_VARINT_BYTES, b"\x00"), 0)
+    if at + size > len(plain):
+        raise IndexError(at)
+    return value, at + size
+
+
 def _headers_of(plain: bytearray | memoryview, at: int) -> tuple[int, int]:
     """End of the record at `at`, and its stated number of headers; unknown if it is corrupt."""
     try:
-        length, at = decode_varint(plain, at)
+        length, at = _varint(plain, at)
         end = at + length
         at += 1  # past the attributes
         for _ in range(2):  # past the deltas of timestamp and offset
-            _, at = decode_varint(plain, at)
+            _, at = _varint(plain, at)
         for _ in range(2):  # past key and value
-            size, at = decode_varint(plain, at)
+            size, at = _varint(plain, at)
             at += max(0, size)
-        count, _ = decode_varint(plain, at)
+        count, _ = _varint(plain, at)
     except (IndexError, ValueError):
         return len(plain), 0
     return max(at, end), min(max(0, count), len(plain) - at)
@@ -294,15 +310,15 @@ def _records(batch: Any, plain: bytearray) -> Iterator[Any]:
 
 
 def _record(batch: Any, plain: bytearray, at: int) -> tuple[Any, int]:
-    length, at = decode_varint(plain, at)
+    length, at = _varint(plain, at)
     end = at + length
     if not at < end <= len(plain):
         raise ValueError(length)
-    time_delta, at = decode_varint(plain, at + 1)  # past the attributes
-    offset_delta, at = decode_varint(plain, at)
+    time_delta, at = _varint(plain, at + 1)  # past the attributes
+    offset_delta, at = _varint(plain, at)
     key, at = _bytes(plain, at, end)
     value, at = _bytes(plain, at, end)
-    count, at = decode_varint(plain, at)
+    count, at = _varint(plain, at)
     headers: list[tuple[str, bytes | None]] = []
     for _ in range(count):
         name, at = _bytes(plain, at, end)
@@ -315,7 +331,7 @@ def _record(batch: Any, plain: bytearray, at: int) -> tuple[Any, int]:
 
 
 def _bytes(plain: bytearray, at: int, end: int) -> tuple[bytes | None, int]:
-    size, at = decode_varint(plain, at)
+    size, at = _varint(plain, at)
     if size < 0:
         return None, at
     if at + size > end:
@@ -330,7 +346,7 @@ class ReadRecords(PartitionRecords):  # type: ignore[misc]  # aiokafka has no ty
         while True:
             try:
                 yield from super()._unpack_records()
-            except (UnicodeDecodeError, CorruptRecordException):
+            except _FAULTS:
                 if not self._records.read_again():
                     raise
             else:

@@ -32,7 +32,8 @@ class SpanMetrics:
         )
         self.left_out = counter(
             "spans_left_out",
-            "Good spans in no trace, by reason: `late`, after their trace was forgotten; `trace_too_large`.",
+            "Good spans and log records in no trace, by reason: `late`, after their trace was forgotten; "
+            "`trace_too_large`.",
             "`late`: raise otel.late_s. `trace_too_large`: raise otel.max_trace_spans or otel.max_trace_bytes.",
             "reason",
         )

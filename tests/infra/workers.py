@@ -6,6 +6,8 @@ from xdist.scheduler import LoadScopeScheduling
 IN_A_ROW = {
     "outages": ("tests/chaos/", "tests/failures/"),
     "lanes": ("tests/stream/core/", "tests/stream/pipe/test_replay", "tests/drift/test_leader.py"),
+    # The first of all runs builds a Collector, which takes minutes.
+    "collector": ("tests/stream/collector/",),
     # One broker for all of them, which takes 5 s to start.
     "secured": ("tests/stream/security/",),
 }

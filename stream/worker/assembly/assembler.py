@@ -41,7 +41,7 @@ class Assembled(NamedTuple):
     result: Result
     outputs: tuple[Output, ...]
     mark: Sent | None
-    spans: int
+    items: int  # spans and log records
     counts: Counter[str]
     unmapped: Counter[str]
 
@@ -89,7 +89,7 @@ class Assembler:
         self._traces: OrderedDict[str, _WaitingTrace] = OrderedDict()  # by first offset
         self._queue: list[tuple[int, int, str]] = []  # when to look at a trace again, its owner, its id
         self._clock_ms = 0
-        self.spans_left_out = 0  # of traces that are too large
+        self.left_out = 0  # spans and log records of traces that are too large
 
     @property
     def hold(self) -> int | None:
@@ -220,7 +220,7 @@ class Assembler:
         if damaged:
             mapped.counts["damaged_part"] += damaged
         mark = Sent(trace.first, trace.last, digest) if needs_mark else None
-        return Assembled(trace_id, result, outputs, mark, len(spans), mapped.counts, mapped.unmapped)
+        return Assembled(trace_id, result, outputs, mark, len(spans) + len(logs), mapped.counts, mapped.unmapped)
 
     def _load(self, trace: _WaitingTrace) -> _Loaded:
         """The spans and log records of a trace. A part that is damaged costs that part."""
@@ -244,13 +244,14 @@ class Assembler:
 
     def _shorten(self, trace: _WaitingTrace) -> None:
         whole = self._load(trace)
-        kept = shorten(Part(whole.spans, whole.logs), self._otel.max_trace_spans // 2, self._otel.max_trace_bytes // 2)
+        found = shorten(Part(whole.spans, whole.logs), self._otel.max_trace_spans // 2, self._otel.max_trace_bytes // 2)
+        kept = found.part
         self._store.drop(trace.owner)
         most = self._otel.max_trace_bytes
         values = encode_parts(kept.spans, kept.logs, most, most).values
         for value in values:
             self._store.add(trace.owner, value)
-        self.spans_left_out += len(whole.spans) - len(kept.spans)
+        self.left_out += found.left_out
         trace.spans, trace.size = len(kept.spans), sum(map(len, values))
 
     def _forget(self, trace_id: str, trace: _WaitingTrace) -> None:

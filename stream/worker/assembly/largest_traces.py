@@ -1,6 +1,7 @@
 """Keep of a trace that is too large the spans that its fields come from."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ragtide.stream.ingest.otel import LogEvent, Span, kind_of
 from ragtide.stream.worker.assembly.messages import Part, encode_part
@@ -9,7 +10,14 @@ _RANKS = {"chain": 0, "agent": 0, "retriever": 1, "reranker": 1, "llm": 1}
 _OTHER_KIND, _NO_KIND = 2, 3
 
 
-def shorten(part: Part, spans: int, size: int) -> Part:
+class Shortened(NamedTuple):
+    """A part of the trace, and the number of spans and log records that are not in it."""
+
+    part: Part
+    left_out: int
+
+
+def shorten(part: Part, spans: int, size: int) -> Shortened:
     """Keep at most so many spans and about so many bytes: roots, chains, retrievers and LLM calls first, then by time.
 
     Log records go with their spans. A span that came twice counts once.
@@ -22,7 +30,9 @@ def shorten(part: Part, spans: int, size: int) -> Part:
             kept.append(span)
             size -= needed
     names = {span.span_id for span in kept}
-    return Part(kept, list(_fitting((log for log in part.logs if log.span_id in names), size)))
+    logs = list(_fitting((log for log in part.logs if log.span_id in names), size))
+    left_out = len(unique) - len(kept) + len(part.logs) - len(logs)
+    return Shortened(Part(kept, logs), left_out)
 
 
 def _rank(span: Span) -> int:

@@ -53,10 +53,10 @@ class Sent(NamedTuple):
 
 
 class EncodedParts(NamedTuple):
-    """Messages, and spans that fit into none."""
+    """Messages, and the number of spans and log records that fit into none."""
 
     values: list[bytes]
-    too_large: list[Span]
+    too_large: int
 
 
 def encode_parts(spans: Sequence[Span], logs: Sequence[LogEvent], usual: int, largest: int) -> EncodedParts:
@@ -64,9 +64,9 @@ def encode_parts(spans: Sequence[Span], logs: Sequence[LogEvent], usual: int, la
     value = encode_part(spans, logs)
     is_alone = len(spans) + len(logs) <= 1
     if value is not None and len(value) <= (largest if is_alone else usual):
-        return EncodedParts([value], [])
+        return EncodedParts([value], 0)
     if is_alone:
-        return EncodedParts([], list(spans))
+        return EncodedParts([], len(spans) + len(logs))
     if logs and spans:
         halves = [(spans, ()), ((), logs)]
     elif spans:
@@ -76,7 +76,7 @@ def encode_parts(spans: Sequence[Span], logs: Sequence[LogEvent], usual: int, la
         middle = len(logs) // 2
         halves = [((), logs[:middle]), ((), logs[middle:])]
     found = [encode_parts(*half, usual, largest) for half in halves]
-    return EncodedParts([v for one in found for v in one.values], [s for one in found for s in one.too_large])
+    return EncodedParts([v for one in found for v in one.values], sum(one.too_large for one in found))
 
 
 def encode_part(spans: Sequence[Span], logs: Sequence[LogEvent] = ()) -> bytes | None:
@@ -134,6 +134,12 @@ def decode_part(value: bytes) -> Part:
         return Part(spans, [LogEvent(*log) for log in logs])
     except (msgspec.DecodeError, ValueError, TypeError, IndexError) as error:
         raise _damaged(error) from None
+
+
+def count_items(value: bytes) -> int:
+    """The number of spans and log records in a part."""
+    part = decode_part(value)
+    return len(part.spans) + len(part.logs)
 
 
 def _span(row: Sequence[Any], resources: Sequence[Any], scopes: Sequence[Scope]) -> Span:

@@ -50,7 +50,7 @@ def rekey(records: Sequence[Record], otel: OtelSettings, largest: int) -> Rekeye
     for trace_id, parts in traces.items():
         encoded = encode_parts(parts.spans, parts.logs, min(_USUAL_PART, largest), largest)
         done.outputs += (Output(trace_id.encode(), value) for value in encoded.values)
-        done.refused[TOO_LARGE] += len(encoded.too_large)
+        done.refused[TOO_LARGE] += encoded.too_large
     done.refused = +done.refused
     return done
 

@@ -19,7 +19,7 @@ from ragtide.stream.settings.otel import OtelSettings
 from ragtide.stream.settings.sections import KafkaSettings
 from ragtide.stream.telemetry.registry import Telemetry
 from ragtide.stream.worker.assembly.assembler import Assembled, Assembler, Output
-from ragtide.stream.worker.assembly.messages import encode_sent, read_head
+from ragtide.stream.worker.assembly.messages import count_items, encode_sent
 from ragtide.stream.worker.assembly.part_store import PartStore
 from ragtide.stream.worker.assembly.rekeying import STAGE, TOO_LARGE, Rekeyed, rekey
 from ragtide.stream.worker.dead_letter_limit import DeadLetterLimit, TooManyDeadLetters
@@ -153,7 +153,7 @@ class AssemblyStage:
     async def _finish_rekeying(self, event: Any, done: Rekeyed) -> None:
         too_large = await self._sender.send(self._kafka.spans_topic, done.outputs)
         if too_large:  # for the topic
-            done.refused[TOO_LARGE] += sum(read_head(output.value).spans for output in too_large)
+            done.refused[TOO_LARGE] += sum(count_items(output.value) for output in too_large)
         await self._send_dead(done.dead)
         metrics = self._telemetry.spans
         metrics.read.inc(done.spans)
@@ -220,7 +220,7 @@ class AssemblyStage:
         return int(self._clock() * 1000)
 
     def _finish_in_order(self, at: Partition, work: _PartitionWork, fed: _Fed, acknowledge: Callable[[], Any]) -> None:
-        left_out, work.assembler.spans_left_out = work.assembler.spans_left_out, 0
+        left_out, work.assembler.left_out = work.assembler.left_out, 0
         if left_out:
             self._telemetry.spans.left_out.labels("trace_too_large").inc(left_out)
         rest = self._finish_assembling(at, work.ticket, work.unfinished, fed, acknowledge)
@@ -254,7 +254,7 @@ class AssemblyStage:
         for one in complete:
             metrics.traces.labels(one.result).inc()
             if one.result == "late":
-                metrics.left_out.labels("late").inc(one.spans)
+                metrics.left_out.labels("late").inc(one.items)
             for kind, number in one.counts.items():
                 metrics.remarks.labels(kind).inc(number)
             for prefix, number in one.unmapped.items():

@@ -10,7 +10,8 @@ from ragtide.sinks.alertmanager import AlertmanagerGateway
 from ragtide.sinks.clickhouse.database import Database
 from tests.drift.notify.alert_scene import Scene
 from tests.infra.alertmanager import Receiver, config_for, running, wait_for
-from tests.infra.newest_alertmanager import GO, VERSION, build
+from tests.infra.go_programs import GO
+from tests.infra.newest_alertmanager import VERSION, program
 
 pytestmark = [
     pytest.mark.alertmanager,
@@ -21,12 +22,12 @@ pytestmark = [
 APP = 'Größe 東京 🦊 "quoted" {a,b}'
 
 
-def test_alerts_with_any_name_are_notified_silenced_and_ended(
-    database: Database, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    program = str(build(tmp_path_factory.mktemp("build")))
+def test_alerts_with_any_name_are_notified_silenced_and_ended(database: Database, tmp_path: Path) -> None:
     strict = ("--cluster.listen-address=", "--enable-feature=utf8-strict-mode")
-    with Receiver() as receiver, running(tmp_path, config_for(receiver), *strict, program=program) as alertmanager:
+    with (
+        Receiver() as receiver,
+        running(tmp_path, config_for(receiver), *strict, program=str(program())) as alertmanager,
+    ):
         scene = Scene(database, alertmanager.url)
         assert AlertmanagerGateway(alertmanager.url, scene.settings).status().version_info.version == VERSION
         scene.opens("p1", app=APP, severity="critical")

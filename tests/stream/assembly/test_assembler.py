@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragtide.evaluators.errors import BadRecord
+from ragtide.stream.ingest.otel import LogEvent
 from ragtide.stream.settings.otel import OtelSettings
 from ragtide.stream.worker.assembly.messages import Sent, encode_sent
 from tests.stream.assembly.scene import FAR_MS, START_MS, Stage, expected, part, rag_trace
@@ -195,7 +196,7 @@ def test_a_trace_of_too_many_spans_keeps_what_its_fields_come_from() -> None:
     stage.write(6, "a", part(ROOT, *CHILDREN))
     stage.read()
     stage.advance()
-    assert stage.assembler.spans_left_out >= 500 + 4 - 100
+    assert stage.assembler.left_out >= 500 + 4 - 100
     [(key, value)] = stage.sent
     assert (key, value) == (b"a", WHOLE[b"a"])
 
@@ -216,7 +217,28 @@ def test_a_trace_of_too_many_bytes_loses_the_spans_that_are_too_large() -> None:
     stage.write(1, "a", part(ROOT, *CHILDREN))
     stage.advance()
     assert stage.traces == WHOLE
-    assert stage.assembler.spans_left_out == 2
+    assert stage.assembler.left_out == 2
+
+
+def test_log_records_that_a_trace_of_too_many_bytes_loses_are_counted() -> None:
+    stage = Stage(OtelSettings(max_trace_bytes=1 << 16))
+    fits, large, of_no_span = (
+        LogEvent("a", span_id, "n", attributes={"x": "y" * size})
+        for span_id, size in ((ROOT.span_id, 1000), (ROOT.span_id, 70_000), (f"{99:016x}", 10))
+    )
+    stage.write(0, "a", part(ROOT, *CHILDREN, logs=[fits, large, of_no_span]))
+    stage.advance()
+    assert stage.traces == expected([ROOT, *CHILDREN], [fits])
+    assert stage.assembler.left_out == 2
+
+
+def test_spans_that_came_twice_are_not_left_out() -> None:
+    stage = Stage(OtelSettings(max_trace_spans=100))
+    for number in range(30):
+        stage.write(number / 10, "a", part(ROOT, *CHILDREN))
+    stage.advance()
+    assert stage.traces == WHOLE
+    assert stage.assembler.left_out == 0
 
 
 @pytest.mark.parametrize("value", [None, b"", b"{}", b"\x30\x00\x00\x00\x00\x01", b"\x20\x00\x00\x00\x00\x00\xc1"])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
 from ragtide.sinks.settings import RetentionSettings
 from ragtide.stream.cli import main
@@ -126,6 +127,19 @@ def test_texts_in_log_records_join_their_spans(kafka: Broker, tmp_path: Path) ->
     said = CliRunner().invoke(main, ["explain-trace", "0" * 32], env={"RAGTIDE_CONFIG": None, **settings})
     assert said.exit_code == 2
     assert "has no spans of trace" in said.output
+
+
+def test_log_records_that_the_topic_refuses_for_their_size_are_counted(kafka: Broker, tmp_path: Path) -> None:
+    prefix, largest = topics(kafka), 4 << 20
+    make_topics(kafka, {f"{prefix}.large": 1}, {"max.message.bytes": str(largest)})  # spans by trace: 1 MB
+    logs = ExportLogsServiceRequest.FromString((RECORDED / "genai_langchain_events.logs.binpb").read_bytes())
+    [log] = logs.resource_logs[0].scope_logs[0].log_records
+    log.attributes.add(key="text").value.string_value = random.Random(5).randbytes(1 << 20).hex()
+    send(kafka, f"{prefix}.large", [(None, logs.SerializeToString())])
+    with AssembleProcess(kafka, tmp_path, prefix, {"log_topics": [f"{prefix}.large"]}) as stage:
+        eventually(lambda: stage.metric("ragtide_spans_refused_total") == 1, 60, stage.logs)
+        assert stage.terminate() == 0, stage.logs()
+    assert read(kafka, f"{prefix}.spans", 1, 2) == []
 
 
 def test_messages_that_cannot_be_read_are_dead_letters_and_stop_nothing(kafka: Broker, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import gzip
 from typing import Any
 
 import pytest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ragtide.stream.ingest.otel import decode_logs, decode_spans
@@ -89,6 +90,20 @@ def test_a_trace_of_16_mb_is_split_and_a_span_that_fits_no_message_is_counted() 
     assert sorted(len(output.value) for output in large.outputs)[-2] < 1_000_000
     assert large.refused == {}
     assert len(spans_in(large)) == len(parts) + 1
+
+
+def test_a_log_record_that_fits_no_message_is_counted() -> None:
+    value = (RECORDED / "genai_langchain_events.logs.binpb").read_bytes()
+    logs = ExportLogsServiceRequest.FromString(value)
+    [scope] = logs.resource_logs[0].scope_logs
+    for name in ("first", "second"):
+        huge = scope.log_records.add()
+        huge.CopyFrom(scope.log_records[0])
+        huge.attributes.add(key=name).value.string_value = "x" * (2 << 20)
+    done = rekey(records(logs.SerializeToString(), topic="logs"), OTEL, LARGEST)
+    assert done.refused == {"span_too_large": 2}
+    [output] = done.outputs
+    assert decode_part(output.value).logs == decode_logs(value).events
 
 
 def test_wrong_types_of_attributes_are_kept_or_counted() -> None:

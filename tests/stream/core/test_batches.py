@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import CorruptRecordException
+from aiokafka.record.default_records import DefaultRecordBatch
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from ragtide.evaluators.errors import BadRecord
 from ragtide.stream.ingest.records import check_readable, unreadable_batch
-from ragtide.stream.kafka.batches import Allowance, ReadRecords, RecordBatches
+from ragtide.stream.kafka.batches import Allowance, ReadRecords, RecordBatches, StoredBatch
 from tests.infra.raw_producer import CODECS, RawRecord, batch, body_of, compress, corrupt_lz4, raw_batch
 
 AT = TopicPartition("t", 0)
@@ -141,6 +142,41 @@ def test_a_lie_about_a_records_length_hides_no_headers() -> None:
     about = unreadable_batch(stand_in)
     assert about is not None
     assert about.reason == "batch_too_large"
+
+
+LIES = (1 << 20, 1 << 31, 1 << 40, (1 << 63) - 1)  # lengths beyond the batch, beyond memory, beyond any address
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+@pytest.mark.parametrize("padding", [0, 300_000], ids=["small", "large"])
+@pytest.mark.parametrize("lie", ["key", "value", "name of a header"])
+def test_a_length_that_points_far_outside_is_a_batch_that_cannot_be_read(lie: str, padding: int, codec: str) -> None:
+    for length in LIES:
+        of = dict.fromkeys(("key", "value", "name of a header"), 1) | {lie: length}
+        content = b"\x00\x00\x00" + varint(of["key"]) + b"k" + varint(of["value"]) + b"v"
+        content += varint(1) + varint(of["name of a header"]) + b"h" + varint(-1) + bytes(padding)
+        body = compress(codec, varint(len(content)) + content)
+        [stand_in] = read(fetch([raw_batch(body, 1, 1, CODECS[codec])]), largest=16 << 20)
+        about = unreadable_batch(stand_in)
+        assert about is not None
+        assert about.reason == "batch_corrupt"
+
+
+def test_nothing_behind_a_large_batch_is_read() -> None:
+    """Memory after a batch holds anything: a length that was read from there pointed anywhere."""
+    plain = memoryview(fetch([batch([RawRecord(bytes(300_000))])]) + varint(1 << 40) * 10)
+    end = len(plain) - 10 * len(varint(1 << 40))
+    made = StoredBatch(DefaultRecordBatch(plain[:end]), plain[:end], Allowance(16 << 20))
+    assert [len(one.value) for one in made] == [300_000]
+
+
+def varint(number: int) -> bytes:
+    """As Kafka writes lengths."""
+    left, out = (number << 1) ^ (number >> 63), bytearray()
+    while left > 0x7F:
+        out.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes((*out, left))
 
 
 def test_millions_of_records_in_a_batch_are_handed_over_one_by_one() -> None:
