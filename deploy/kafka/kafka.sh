@@ -80,7 +80,7 @@ run() { # DIR FORMAT_OPTION...: start the configured node and wait until it list
   if running "$dir"; then die "a node is running in $dir already (pid $(cat "$dir/pid"))"; fi
   if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then die "port $port is in use: choose another one"; fi
   if [ ! -f "$dir/data/meta.properties" ]; then
-    java -Xmx256m -Dlog4j2.configurationFile="$dir/log4j2.properties" -cp "$libs/*" kafka.tools.StorageTool \
+    java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile="$dir/log4j2.properties" -cp "$libs/*" kafka.tools.StorageTool \
       format --standalone -t ragtide-ragtide-ragt-g -c "$dir/server.properties" "$@" >"$dir/format.log" 2>&1 ||
       die "formatting failed: see $dir/format.log"
   fi

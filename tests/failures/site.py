@@ -131,7 +131,7 @@ class Site:
                 "timeout_s": self.clickhouse.timeout_s,
             },
             "windows": {"out_of_orderness_s": 2, "heartbeat_timeout_s": 5, "idle_after_s": 1},
-            "jobs": {"every_s": 1, "reconcile_every_s": 1, "checks_every_s": 1},
+            "jobs": {"every_s": 2, "reconcile_every_s": 2, "checks_every_s": 10},
             "telemetry": {"port": 0, "jobs_port": 0},
         }
         for section, values in self.sections.items():

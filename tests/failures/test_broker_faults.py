@@ -26,7 +26,8 @@ from tests.stream.core.traffic import make_topics, read, send, trace
 
 pytestmark = [pytest.mark.kafka, pytest.mark.clickhouse, pytest.mark.chaos, pytest.mark.timeout(240)]
 
-COUNT = 4000
+COUNT = 1000
+NOTE = "a" * 4000  # all of them are several times as large as what a worker may hold: the rest waits at the broker
 LONGER_THAN_A_SESSION_S = 8
 LABELS = "rag.labels"
 _BEFORE, _WITHIN = "sink looked for, no client of Kafka begun", "consumer begun, no group joined"
@@ -63,7 +64,9 @@ class Scene:
     sent: int = 0
 
     def send(self, name: str) -> None:
-        self.site.produce([Message(trace(f"{name}-{n}"), f"{n}".encode()) for n in range(COUNT)])
+        self.site.produce(
+            [Message(trace(f"{name}-{n}", attributes={"note": NOTE}), f"{n}".encode()) for n in range(COUNT)]
+        )
         self.sent += COUNT
 
     def stored(self, name: str) -> tuple[int, int]:

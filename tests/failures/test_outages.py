@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.kafka, pytest.mark.clickhouse, pyt
 pytestmark += [pytest.mark.timeout(360)]
 
 OUTAGE_S = 60
-COUNT = 6000
+COUNT = 3000
 POLLS_DUE_S = 10.0
 IN_FLIGHT = 1 << 20
 FULL = 1.5  # and a fetch, a quarter of it on the wire
