@@ -83,7 +83,7 @@ def try_command(
     Examples:
       ragtide byop try polite --file traces.jsonl --max-usd 0.50
       ragtide byop try polite --file traces.jsonl --labels labels.jsonl --json
-      ragtide byop try polite --file traces.jsonl --set evaluators.judge.byop.polite.file=new.md
+      ragtide byop try refund --file traces.jsonl --set evaluators.judge.byop.refund.file=new.md
     """
     settings = settings_from(config, as_variables(changes)).settings
     prompts = settings.evaluators.judge.byop

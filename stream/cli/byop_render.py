@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from ragtide.stream.api.result_text import describe
 from ragtide.stream.cli.agreement_render import agreement_object, describe_agreement
@@ -39,7 +41,7 @@ def as_object(trial: "PromptTrial") -> dict[str, Any]:
         "scored": len(scored),
         "passed": sum(one.passes is True for one in scored),
         **{key: dict(_reasons(trial.verdicts, status)) for status, key in _KEYS.items()},
-        "usage": asdict(trial.usage),
+        "usage": msgspec.to_builtins(trial.usage),
         "usd_per_1000_traces": trial.usd_per_1000,
         "labelled": trial.labelled,
         "agreement": None if agreement is None else agreement_object(agreement),
