@@ -69,7 +69,7 @@ def found(ran: Result) -> dict[str, Any]:
 def test_verdicts_counts_cost_and_agreement(tmp_path: Path) -> None:
     """Judge and people: 2 bad to both, 1 to people alone, 5 to neither. kappa = (7/8 - 9/16) / (7/16) = 5/7."""
     records = [*LABELLED, {**record(8), "answer": None}]
-    prices = {"input_usd_per_million": 1.0, "output_usd_per_million": 2.0}
+    prices: dict[str, Any] = {"input_usd_per_million": 1.0, "output_usd_per_million": 2.0}
     with chat_server(polite) as server:
         ran = run(server, tmp_path, "polite", "--file", write(tmp_path, records), **prices)
     assert ran.exit_code == 0, ran.output
@@ -126,7 +126,7 @@ def test_replies_of_every_kind_and_no_failure_is_a_verdict(tmp_path: Path) -> No
     async def behave(sent: Sent, request: web.Request) -> web.StreamResponse:
         return await scripts[sent.user.partition("customer ")[2][0]].pop(0)(sent, request)
 
-    settings = {"retries": 1, "timeout_s": 0.3, "structured": "json_schema"}
+    settings: dict[str, Any] = {"retries": 1, "timeout_s": 0.3, "structured": "json_schema"}
     with chat_server(behave) as server:
         made = found(run(server, tmp_path, "polite", "--file", write(tmp_path, RECORDS), "--json", **settings))
         [repair] = [sent.body["messages"][-1]["content"] for sent in server.sent if len(sent.body["messages"]) > 2]
@@ -156,7 +156,7 @@ def test_a_throttled_call_without_further_attempts_is_no_verdict(tmp_path: Path)
     assert (made["scored"], made["labelled"], made["agreement"], made["usd_per_1000_traces"]) == (0, 0, None, None)
 
 
-DOLLAR_A_CALL = {"input_usd_per_million": 1000.0, "output_usd_per_million": 0.0}
+DOLLAR_A_CALL: dict[str, Any] = {"input_usd_per_million": 1000.0, "output_usd_per_million": 0.0}
 
 
 def test_max_usd_holds_for_all_applications_together(tmp_path: Path) -> None:
