@@ -279,3 +279,50 @@ def test_prompts_side_by_side_ask_for_themselves_and_beside_built_in_ones() -> N
     assert {score.status for score in result.scores("safety_critic")} == {"scored"}
     assert not [one for one in questions if "When?" in one.user], "a field that the prompt does not name is not sent"
     assert not re.search(r"customer|When", "".join(constant))
+
+
+EVERYWHERE = """
+[evaluators.judge.endpoints.local]
+url = "http://127.0.0.1:9/v1"
+model = "m"
+[evaluators.judge.byop.polite]
+prompt = "Is {answer} polite?"
+description = "Tone of our replies"
+[evaluators.judge]
+endpoint_by_evaluator = { polite = "local" }
+companions = { "polite.passes" = "support.support" }
+[evaluators.tasks]
+polite = ["summarization"]
+[sampling.evaluators]
+polite = 0.1
+[[rules.overrides]]
+metric = "polite.passes"
+limit = 0.1
+"""
+
+
+def test_settings_and_commands_name_a_prompt_as_any_evaluator(tmp_path: Path) -> None:
+    config = tmp_path / "r.toml"
+    config.write_text(EVERYWHERE)
+
+    def command(*args: str) -> str:
+        ran = CliRunner().invoke(main, [*args, "--config", str(config)], env={"RAGTIDE_CONFIG": None})
+        assert ran.exit_code == 0, ran.output
+        return ran.stdout
+
+    assert '"polite" = { "prompt" = "Is {answer} polite?"' in command("config", "--changed")
+    assert "Tone of our replies" in command("evaluators", "polite")
+    command("dashboards", "build", "--out", str(tmp_path / "boards"))
+    boards = {file.name for file in (tmp_path / "boards").rglob("*.json") if "polite.passes" in file.read_text()}
+    assert len(boards) >= 2, boards
+    shown = command("byop", "try", "polite", "--file", write(tmp_path, RECORDS))
+    assert "polite: 0 scored (0 pass, 0 fail), 0 could not tell" in shown
+    assert shown.count("8 of other tasks") == 1
+
+
+@pytest.mark.parametrize(("metric", "exit_code"), [("polite.passes", 0), ("polit.passes", 2)])
+def test_a_rule_about_a_prompt_is_checked(tmp_path: Path, metric: str, exit_code: int) -> None:
+    config = tmp_path / "r.toml"
+    config.write_text(EVERYWHERE.replace('metric = "polite.passes"', f'metric = "{metric}"'))
+    ran = CliRunner().invoke(main, ["config", "--config", str(config)], env={"RAGTIDE_CONFIG": None})
+    assert ran.exit_code == exit_code, ran.output
