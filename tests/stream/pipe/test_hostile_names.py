@@ -124,7 +124,8 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
         [HOSTILE, "--file", HOSTILE, "--config", "{prompt}"],
         ["mine", "--file", HOSTILE, "--config", "{prompt}"],
         ["mine", "--file", "{traces}", "--config", "{prompt}"],
-        ["mine", "--file", "{traces}", "--config", "{prompt}", "--json"],
+        ["mine", "--file", "{asked}", "--config", "{prompt}"],
+        ["mine", "--file", "{asked}", "--config", "{prompt}", "--json"],
         ["mine", "--file", "{traces}", "--labels", "{traces}", "--config", "{prompt}"],
         ["mine", "--file", "{traces}", "--set", HOSTILE],
     ),
@@ -229,6 +230,7 @@ def stored(database: Database, tmp_path: Path) -> dict[str, str]:
             "learned",
             "calendar",
             "prompt",
+            "asked",
         )
     }
     odd_trace = {"trace_id": HOSTILE, "app": HOSTILE, HOSTILE: 1, "latency": {HOSTILE: 1}, "question": HOSTILE}
@@ -249,6 +251,8 @@ def stored(database: Database, tmp_path: Path) -> dict[str, str]:
         'url = "http://127.0.0.1:9"\n'
     )
     files["calendar"].write_text(f'[[drift.calendar]]\nname = {quoted}\nstart = "03:00"\nend = "04:00"\n')
+    asked_trace = {"trace_id": HOSTILE, "app": "x", "time": NOW.isoformat(), "question": HOSTILE}
+    files["asked"].write_text(json.dumps(asked_trace | {"verdict": {"thumbs": "up", "comment": HOSTILE}}))
     files["prompt"].write_text(
         '[evaluators.judge.endpoints.local]\nurl = "http://127.0.0.1:9/"\nmodel = "m"\nretries = 0\n'
         f"[evaluators.judge.byop.mine]\nprompt = {plain_toml('{question}' + HOSTILE)}\n"
