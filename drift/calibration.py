@@ -106,6 +106,12 @@ def calibrate(metric: MetricRef, scores: Sequence[LabelledScore], threshold: flo
     return Calibration(len(scores), int(is_bad.sum()), now, proposed, elsewhere)
 
 
+def agreement_at(metric: MetricRef, scores: Sequence[LabelledScore], threshold: float) -> AtThreshold:
+    """Compare the metric with the labels at a threshold."""
+    values = np.array([score.value for score in scores], np.float64)
+    return _compare(metric, values, np.array([score.is_bad for score in scores], np.bool_), threshold)
+
+
 def _compare(
     metric: MetricRef, values: npt.NDArray[np.float64], is_bad: npt.NDArray[np.bool_], threshold: float
 ) -> AtThreshold:

@@ -1,4 +1,4 @@
-"""All evaluators: one module each in `ragtide.evaluators.builtin`, and those of installed plug-ins."""
+"""All evaluators: one module each in `ragtide.evaluators.builtin`, those of plug-ins, and prompts of the settings."""
 
 import math
 import pkgutil
@@ -12,6 +12,8 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.judge.byop import user_evaluators
+from ragtide.evaluators.settings import EvaluatorSettings
 from ragtide.evaluators.slugs import PATTERN, is_slug
 from ragtide.evaluators.spec import Better, Domain, Evaluator, Lane, Method, Need, RuleKind
 
@@ -19,10 +21,11 @@ GROUP = "ragtide.evaluators"
 _OF_MODELS = frozenset((Need.NLI, Need.CLASSIFIER, Need.LM))
 
 
-def load() -> Mapping[str, Evaluator]:
+def load(settings: EvaluatorSettings | None = None) -> Mapping[str, Evaluator]:
     """Return every evaluator by id, sorted. Raises `ConfigError` for a broken plug-in, a bad spec or a duplicate id.
 
-    An entry point of the group `ragtide.evaluators` names an `Evaluator`, or a module that holds some.
+    An entry point of the group `ragtide.evaluators` names an `Evaluator`, or a module that holds some. Each prompt in
+    the settings (`evaluators.judge.byop`) is an evaluator too; without settings there is none.
     """
     found: dict[str, Evaluator] = {}
     origins: dict[str, str] = {}
@@ -39,6 +42,13 @@ def load() -> Mapping[str, Evaluator]:
         if faults:
             raise ConfigError(f"evaluator {evaluator.id!r} in {origin} is unsound: {'; '.join(faults)}")
         found[evaluator.id], origins[evaluator.id] = evaluator, origin
+    for evaluator in user_evaluators(settings.judge.byop) if settings else ():
+        if evaluator.id in found:
+            raise ConfigError(
+                f"evaluators.judge.byop.{evaluator.id}: there is an evaluator {evaluator.id!r} already, in "
+                f"{origins[evaluator.id]}; give the prompt another name"
+            )
+        found[evaluator.id] = evaluator
     return MappingProxyType(dict(sorted(found.items())))
 
 

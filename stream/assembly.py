@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ragtide.evaluators import registry
 from ragtide.evaluators.companions import check_cheap_metric
@@ -24,6 +25,9 @@ from ragtide.stream.ingest.timeliness import EventBounds
 from ragtide.stream.pipeline import Interval, Pipeline
 from ragtide.stream.settings.loader import Settings
 from ragtide.stream.topic_model_cache import TopicModelCache
+
+if TYPE_CHECKING:
+    from ragtide.stream.judge import Usage
 
 log = logging.getLogger(__name__)
 
@@ -60,12 +64,20 @@ class PipelineSetup:
 
     def judge_usage(self) -> list[str]:
         """Describe the calls of judges so far and their cost: a line for each endpoint."""
-        if self.resources.judge is None:
+        if not (usage := self.judge_usage_by_endpoint()):
             return []
-        from ragtide.stream.judge import JudgeClient, usage_lines
+        from ragtide.stream.judge import usage_lines
+
+        return usage_lines(usage)
+
+    def judge_usage_by_endpoint(self) -> "dict[str, Usage]":
+        """Return calls of judges so far, their tokens and cost, by endpoint."""
+        if self.resources.judge is None:
+            return {}
+        from ragtide.stream.judge import JudgeClient, usage_by_endpoint
 
         judge = self.resources.judge
-        return usage_lines(judge.usage()) if isinstance(judge, JudgeClient) else []
+        return usage_by_endpoint(judge.usage()) if isinstance(judge, JudgeClient) else {}
 
 
 def assemble(
@@ -79,13 +91,17 @@ def assemble(
     evaluators: Mapping[str, Evaluator] | None = None,
     database: Database | None = None,
     clock: Callable[[], float] = time.time,
+    max_usd: float | None = None,
 ) -> PipelineSetup:
     """Assemble the pipeline of a lane (None: of all lanes at once); raise `ConfigError`.
 
     Only models that an evaluator of the lane uses are loaded. Evaluators without their model are off, and logged.
-    Without a `database` no question gets a topic, and budgets of judges are of this process alone.
+    Without a `database` no question gets a topic, and budgets of judges are of this process alone. With `max_usd`
+    judges may cost so much in all, calls in flight at the limit aside.
     """
-    found = with_encoder_thresholds(registry.load() if evaluators is None else evaluators, settings.evaluators)
+    found = with_encoder_thresholds(
+        registry.load(settings.evaluators) if evaluators is None else evaluators, settings.evaluators
+    )
     deciding = settings.sampling.cheap_metrics
     cheap_evaluators = {name: check_cheap_metric(found, name, setting) for name, setting in deciding.items()}
     cheap = only_companions(
@@ -126,7 +142,7 @@ def assemble(
         settings.evaluators.answers_cache_bytes,
         settings.evaluators.portion_bytes,
         encoders.loaded,
-        _judge(plan, settings, database),
+        _judge(plan, settings, database, max_usd),
     )
     topics = None
     if encoder is not None and database is not None and settings.topics.enabled:
@@ -148,7 +164,7 @@ def assemble(
     return PipelineSetup(pipeline, plan, resources, topics)
 
 
-def _judge(plan: Plan, settings: Settings, database: Database | None) -> Judge | None:
+def _judge(plan: Plan, settings: Settings, database: Database | None, max_usd: float | None) -> Judge | None:
     """Return the client of judges if an evaluator asks one. It connects with the first call.
 
     Without a `database` budgets are of this process alone.
@@ -158,4 +174,5 @@ def _judge(plan: Plan, settings: Settings, database: Database | None) -> Judge |
     from ragtide.stream.judge import JudgeClient, StoredLedger  # aiohttp takes a tenth of a second
 
     judge = settings.evaluators.judge
-    return JudgeClient(judge, ledger=StoredLedger(database) if database is not None and judge.has_budget else None)
+    ledger = StoredLedger(database) if database is not None and judge.has_budget else None
+    return JudgeClient(judge, ledger=ledger, max_usd=max_usd)

@@ -237,7 +237,7 @@ def _evaluators(settings: Settings) -> str:
     from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
     from ragtide.evaluators.plan import is_on
 
-    found = with_encoder_thresholds(registry.load(), settings.evaluators)
+    found = with_encoder_thresholds(registry.load(settings.evaluators), settings.evaluators)
     enabled = [id for id, evaluator in found.items() if is_on(evaluator, settings.evaluators)]
     off = {id: reason for id, reason in unavailable(found, settings.evaluators).items() if id in enabled}
     if off:
@@ -272,7 +272,7 @@ def _embeds(settings: Settings) -> bool:
     from ragtide.evaluators.plan import wanted_encoders
     from ragtide.evaluators.spec import SHARED
 
-    return SHARED in wanted_encoders(registry.load(), settings.evaluators, None)
+    return SHARED in wanted_encoders(registry.load(settings.evaluators), settings.evaluators, None)
 
 
 def _try_encoder(encoder: EncoderSettings) -> str:
@@ -300,7 +300,7 @@ def _model_checks(settings: Settings) -> Iterator[ConnectivityCheck]:
         return load(ref, evaluators).revision
 
     try:
-        found = registry.load()
+        found = registry.load(evaluators)
         encoders, refs = wanted_encoders(found, evaluators, None), wanted_models(found, evaluators, None)
     except RagtideError:
         return  # the check of the evaluators says it

@@ -153,7 +153,7 @@ def run(loaded: Loaded) -> int:
 async def _serve(loaded: Loaded, stop: threading.Event) -> None:
     """Serve telemetry on the loop, run jobs in threads."""
     settings = loaded.settings
-    evaluators = with_encoder_thresholds(registry.load(), settings.evaluators)
+    evaluators = with_encoder_thresholds(registry.load(settings.evaluators), settings.evaluators)
     warn_if_encoder_assumed(settings.evaluators.encoder)
     rules = RulesFile(loaded, evaluators, os.environ)
     database = Database(settings.clickhouse)

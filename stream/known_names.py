@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ragtide.evaluators.settings import EvaluatorSettings
     from ragtide.sinks.clickhouse.database import Database
 
 _MOST_LISTED = 20
@@ -48,13 +49,16 @@ def known_jobs(database: "Database") -> list[str]:
     return _names(database, "SELECT DISTINCT job AS name FROM job_history")
 
 
-def known_metrics() -> list[str]:
-    """Every installed evaluator, each of its metrics, and each monitored category such as a language."""
+def known_metrics(settings: "EvaluatorSettings | None" = None) -> list[str]:
+    """Every installed evaluator, each of its metrics, and each monitored category such as a language.
+
+    With settings, the evaluators of their prompts too.
+    """
     from ragtide.drift.anomalies import monitored_metrics
     from ragtide.drift.windows import metrics_by_name
     from ragtide.evaluators import registry
 
-    evaluators = registry.load()
+    evaluators = registry.load(settings)
     return [*evaluators, *{**metrics_by_name(evaluators), **monitored_metrics(evaluators.values())}]
 
 

@@ -73,7 +73,7 @@ def candidate_of(loaded: Loaded, running: Settings) -> CandidateSettings:
     given = {name for name, origin in loaded.origins.items() if origin != DEFAULT}
     sections = {"rules"} | {name.partition(".")[0] for name in given}
     settings = running.model_copy(update={name: getattr(loaded.settings, name) for name in sections})
-    evaluators = with_encoder_thresholds(registry.load(), settings.evaluators)
+    evaluators = with_encoder_thresholds(registry.load(settings.evaluators), settings.evaluators)
     check_rules(loaded, evaluators)
     if "evaluators" in sections:
         evaluators = {id: one for id, one in evaluators.items() if is_on(one, settings.evaluators)}

@@ -37,10 +37,14 @@ class Driver:
         self._judge = judge
         self._replies = replies
         self._waiting: dict[Key, list[Held]] = {}
+        self._left_out: dict[Key, NotApplicable] = {}
         self._done: SimpleQueue[tuple[Key, Answer]] = SimpleQueue()
 
     def hold(self, conversations: Sequence[Held]) -> None:
-        """Hold all conversations to their ends. A call without a reply ends the conversations that need it."""
+        """Hold all conversations to their ends. A call without a reply ends the conversations that need it.
+
+        Calls that limits left out for every application are then among the replies, so that they are not sent later.
+        """
         for held in conversations:
             self._advance(held, partial(next, held.conversation))
         while self._waiting:
@@ -50,6 +54,7 @@ class Driver:
                 app = waiting[0].asker.trace.app
                 self._submit(key, [held for held in waiting if held.asker.trace.app != app])
                 waiting = [held for held in waiting if held.asker.trace.app == app]
+                self._left_out[key] = reply
                 for held in waiting:
                     held._left_out = reply
             else:
@@ -58,6 +63,8 @@ class Driver:
                 held._missing -= 1
                 if not held._missing:
                     self._continue(held)
+        for key, outcome in self._left_out.items():
+            self._replies.setdefault(key, outcome)
 
     def _submit(self, key: Key, waiting: list[Held]) -> None:
         if waiting:

@@ -1,14 +1,14 @@
 """Prompts of judges: the newest file of a folder in `prompts`, or a file of the user's."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib import resources
-from pathlib import Path
 
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.judge.fences import CLOSING, RULES
 from ragtide.evaluators.judge.settings import JudgeSettings
+from ragtide.evaluators.judge.user_prompt import evaluator_of
 
 _PACKAGE = "ragtide.evaluators.judge"
 
@@ -26,9 +26,11 @@ def builtin_prompt(name: str) -> str:
     return (folder / f"{newest}.md").read_text("utf-8")
 
 
-def load_prompt(name: str, overrides: Mapping[str, Path]) -> str:
-    """Return the prompt: the user's file, else ours. Raises `ConfigError` for a file that cannot be used."""
-    path = overrides.get(name)
+def load_prompt(name: str, settings: JudgeSettings) -> str:
+    """Return the prompt: the user's own, else ours. Raises `ConfigError` for a file that cannot be used."""
+    if (evaluator := evaluator_of(name)) is not None:
+        return settings.byop[evaluator].instructions
+    path = settings.prompts.get(name)
     if path is None:
         return builtin_prompt(name)
     try:
@@ -46,12 +48,16 @@ def check_prompts(settings: JudgeSettings) -> None:
     for name in settings.prompts:
         if name not in valid:
             raise ConfigError(f"evaluators.judge.prompts: there is no prompt {name!r} (valid: {', '.join(valid)})")
-        load_prompt(name, settings.prompts)
+        load_prompt(name, settings)
 
 
-def prompts_hash(names: Iterable[str], overrides: Mapping[str, Path]) -> str:
-    """Hash the prompts and everything else that goes with every call: other instructions give other scores."""
-    texts = [RULES, CLOSING, *(load_prompt(name, overrides) for name in sorted(names))]
+def prompts_hash(names: Iterable[str], settings: JudgeSettings) -> str:
+    """Hash the prompts and all else that goes with every call, or says which verdict is good: it changes scores."""
+    texts = [RULES, CLOSING]
+    for name in sorted(names):
+        texts.append(load_prompt(name, settings))
+        if (evaluator := evaluator_of(name)) is not None:
+            texts.append(str(settings.byop[evaluator].good_verdict))
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:8]
 
 
@@ -61,4 +67,4 @@ def judge_revision(evaluator: str, names: Iterable[str], settings: JudgeSettings
     assert endpoint is not None, "asked for without an endpoint"
     own = settings.endpoints[endpoint]
     replies = hashlib.sha256(own.reply_settings()).hexdigest()[:8]
-    return f"judge-{own.model}@{own.revision or ''}+{replies}+{prompts_hash(names, settings.prompts)}"
+    return f"judge-{own.model}@{own.revision or ''}+{replies}+{prompts_hash(names, settings)}"

@@ -55,12 +55,14 @@ def redact(text: str, form: type[JudgeReply]) -> str:
 
 
 def _values(text: str) -> Iterator[Any]:
-    """Yield the JSON values in a text: all of it, else the outermost ones from the last to the first."""
+    """Yield the JSON values in a text: all of it (or a bare "Yes."), else the outermost ones, the last first."""
     try:
         yield json.loads(text)
         return
     except (ValueError, RecursionError):
-        pass
+        if _truth_value(text) is not None:
+            yield text
+            return
     decoder, found, at = json.JSONDecoder(), list[Any](), 0
     for _ in range(_MOST_STARTS):
         start = re.compile(r"[{\[]").search(text, at)
@@ -74,13 +76,19 @@ def _values(text: str) -> Iterator[Any]:
     yield from reversed(found)
 
 
+def _truth_value(text: str) -> bool | None:
+    """Return the truth value that a word means, or None."""
+    return _WORDS.get(text.strip(" \n.!*`\"'").lower())
+
+
 def _fitted(value: Any, form: type) -> Any:
-    """Fit a value to a form: a bare list becomes its only list, words become truth values, a wrapper is taken off."""
+    """Fit a value to a form: a bare value becomes its only field, words truth values, a wrapper is taken off."""
     if not (isinstance(form, type) and issubclass(form, msgspec.Struct)):
         if form is str and isinstance(value, str):
             return _SURROGATE.sub("\ufffd", value)  # JSON may hold half a pair, which has no UTF-8
         if form is bool and isinstance(value, str):
-            return _WORDS.get(value.strip(" .!\"'").lower(), value)
+            truth = _truth_value(value)
+            return value if truth is None else truth
         if form is int and isinstance(value, str):
             return int(value) if value.strip().isascii() and value.strip().isdigit() and len(value) < 10 else value
         if get_origin(form) is tuple:
@@ -88,7 +96,7 @@ def _fitted(value: Any, form: type) -> Any:
             return [_fitted(one, item) for one in value] if isinstance(value, list) else value
         return value
     hints = get_type_hints(form)
-    if isinstance(value, list) and len(hints) == 1:
+    if not isinstance(value, Mapping) and len(hints) == 1:
         value = {next(iter(hints)): value}
     if isinstance(value, Mapping) and len(value) == 1 and not hints.keys() & value.keys():
         [value] = value.values()

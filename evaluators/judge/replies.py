@@ -27,6 +27,17 @@ class Verdict(msgspec.Struct, frozen=True):
     verdict: bool
 
 
+class TrueOrFalse(JudgeReply, frozen=True):
+    """One verdict."""
+
+    verdict: bool
+
+    @classmethod
+    def sample(cls, counts: tuple[int, ...], texts: tuple[str, ...], bits: int) -> Self:
+        """A random verdict."""
+        return cls(bool(bits & 1))
+
+
 class Texts(JudgeReply, frozen=True):
     """Texts that the judge wrote: statements, questions, entities."""
 

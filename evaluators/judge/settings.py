@@ -1,11 +1,15 @@
 """Settings of judges: their endpoints, prompts and cache."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
 import msgspec
 from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
+
+from ragtide.evaluators.judge.user_prompt import UserPrompt
+from ragtide.evaluators.slugs import PATTERN, is_slug
 
 CACHE_BYTES = 256 * 1024 * 1024
 NO_ENDPOINT = "no judge endpoint is set: add a table [evaluators.judge.endpoints.NAME] with url and model"
@@ -105,6 +109,14 @@ class JudgeCacheSettings(BaseModel, extra="forbid", frozen=True):
     )
 
 
+def needs_prices(endpoint: str) -> str:
+    """Say what to set before the money of an endpoint can be limited."""
+    return (
+        f"needs prices: set input_usd_per_million and output_usd_per_million of endpoint {endpoint} "
+        "(0 if its calls are free)"
+    )
+
+
 class JudgeSettings(BaseModel, extra="forbid", frozen=True):
     """Judges of the lane judge. Without an endpoint its evaluators are off."""
 
@@ -136,12 +148,25 @@ class JudgeSettings(BaseModel, extra="forbid", frozen=True):
     prompts: dict[str, Path] = Field(
         default={}, description="Files with prompts of your own, by the name of the prompt that they replace."
     )
+    byop: dict[str, UserPrompt] = Field(
+        default={},
+        description="Prompts of your own: tables by the name of the evaluator that each becomes, with prompt (text "
+        "with placeholders for fields of the trace) or file (its path), good_verdict (default true) and description. "
+        "docs/judge.md explains them.",
+    )
     slice_traces: int = Field(
         default=32,
         ge=1,
         description="Maximum number of sampled traces that the lane judge evaluates between two commits, about.",
     )
     cache: JudgeCacheSettings = Field(default=JudgeCacheSettings(), description="The cache of replies on disk.")
+
+    @field_validator("byop")
+    @classmethod
+    def _check_names(cls, byop: dict[str, UserPrompt]) -> dict[str, UserPrompt]:
+        if (wrong := next((name for name in byop if not is_slug(name)), None)) is not None:
+            raise ValueError(f"{wrong[:80]!r} cannot name an evaluator: names match {PATTERN}")
+        return byop
 
     @model_validator(mode="after")
     def _names_endpoints(self) -> Self:
@@ -158,14 +183,14 @@ class JudgeSettings(BaseModel, extra="forbid", frozen=True):
     @model_validator(mode="after")
     def _has_prices(self) -> Self:
         """Refuse a budget that no call would count against."""
-        if self.has_budget:
-            for name, endpoint in self.endpoints.items():
-                if not {"input_usd_per_million", "output_usd_per_million"} <= endpoint.model_fields_set:
-                    raise ValueError(
-                        f"limit: usd_per_day needs prices: set input_usd_per_million and output_usd_per_million of "
-                        f"endpoint {name} (0 if its calls are free)"
-                    )
+        if self.has_budget and (name := self.without_prices(self.endpoints)) is not None:
+            raise ValueError(f"limit: usd_per_day {needs_prices(name)}")
         return self
+
+    def without_prices(self, endpoints: Iterable[str]) -> str | None:
+        """Return the first of the endpoints whose prices are not set, or None."""
+        prices = {"input_usd_per_million", "output_usd_per_million"}
+        return next((name for name in endpoints if not prices <= self.endpoints[name].model_fields_set), None)
 
     def limit_of(self, app: str) -> JudgeLimit:
         """Return the limits of an application."""

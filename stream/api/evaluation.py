@@ -54,7 +54,7 @@ def evaluate(
     chosen = evaluation_settings(config, settings)
     named = [evaluators] if isinstance(evaluators, str) else evaluators
     wanted: Sequence[Lane] | None = [lanes] if isinstance(lanes, str) else lanes
-    known = _with_own(registry.load(), [one for one in named or () if isinstance(one, Evaluator)])
+    known = _with_own(registry.load(chosen.evaluators), [one for one in named or () if isinstance(one, Evaluator)])
     names = [_name_of(one) for one in named or ()]
     if named is not None and not names:
         raise ConfigError("evaluators: the list is empty; name at least one, or leave it out")
@@ -66,12 +66,19 @@ def evaluate(
 
 
 def evaluate_source(
-    source: Source, settings: Settings, known: Mapping[str, Evaluator], progress: bool | None = None
+    source: Source,
+    settings: Settings,
+    known: Mapping[str, Evaluator],
+    progress: bool | None = None,
+    max_usd: float | None = None,
 ) -> Result:
-    """Evaluate the records of a source with the evaluators that the settings choose of those known."""
+    """Evaluate the records of a source with the evaluators that the settings choose of those known.
+
+    `max_usd` limits what judges may cost in all.
+    """
     privacy = settings.privacy.model_copy(update={"store_embeddings": False})  # nothing is stored
     settings = settings.model_copy(update={"privacy": privacy})
-    made = assemble(settings, None, run_id=_RUN, timely=False, evaluators=known)
+    made = assemble(settings, None, run_id=_RUN, timely=False, evaluators=known, max_usd=max_usd)
     if not made.plan.prepared:
         off = "; ".join(f"{id}: {reason}" for id, reason in made.plan.unavailable.items())
         raise ConfigError(f"no evaluator can run{f': {off}' if off else ''}; `ragtide evaluators` lists all")
@@ -99,7 +106,7 @@ def evaluate_source(
         collected.replaced,
         dict(made.plan.unavailable),
         tuple(_notes(adjustments)),
-        tuple(made.judge_usage()),
+        made.judge_usage_by_endpoint(),
     )
 
 

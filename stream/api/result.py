@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import msgspec
 import numpy as np
@@ -20,6 +20,9 @@ from ragtide.stream.api.result_text import describe, summary_table, without_scor
 from ragtide.stream.api.summary import MetricSummary, summarise
 from ragtide.stream.api.text_table import lines_to_html
 from ragtide.stream.known_names import nearest_of
+
+if TYPE_CHECKING:
+    from ragtide.stream.judge import Usage
 
 Form = Literal["wide", "long"]
 _EVIDENCE = msgspec.json.Decoder(tuple[Evidence, ...])
@@ -66,8 +69,8 @@ class Result:
     `traces` are in the order of the records. `rejected` has the faults of records that are no traces, `replaced` counts
     traces whose id a later record has too. `unavailable` names evaluators that are on by default and cannot run, with
     what to install. `notes` says how records were read: values of another form, and fields that nothing measures.
-    `judge_usage` has a line for each endpoint of judges: calls, failures, tokens and cost. A result can be pickled if
-    its evaluators are in modules that can be imported.
+    `judge_usage_by_endpoint` sums up calls of judges, their failures, tokens and cost. A result can be pickled if its
+    evaluators are in modules that can be imported.
     """
 
     traces: tuple[EvaluatedTrace, ...]
@@ -76,12 +79,21 @@ class Result:
     replaced: int = 0
     unavailable: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    judge_usage: tuple[str, ...] = ()
+    judge_usage_by_endpoint: "Mapping[str, Usage]" = field(default_factory=dict)
 
     @property
     def evaluators(self) -> tuple[str, ...]:
         """Names of the evaluators that ran, sorted."""
         return tuple(self.columns)
+
+    @property
+    def judge_usage(self) -> tuple[str, ...]:
+        """A line for each endpoint of judges: calls, failures, tokens and cost."""
+        if not self.judge_usage_by_endpoint:
+            return ()
+        from ragtide.stream.judge import usage_lines  # aiohttp takes a tenth of a second
+
+        return tuple(usage_lines(self.judge_usage_by_endpoint))
 
     @property
     def rejected_records(self) -> int:

@@ -60,7 +60,7 @@ def learn(config: Path | None) -> None:
     with _database(settings) as database, bar() as progress:
         epoch = int(database.rows("SELECT max(epoch) AS epoch FROM leaders")[0]["epoch"])
         # Whatever the leader of this epoch wrote, or writes, wins.
-        evaluators = with_encoder_thresholds(registry.load(), settings.evaluators)
+        evaluators = with_encoder_thresholds(registry.load(settings.evaluators), settings.evaluators)
         context = live_context(database, settings.windows, lambda: min_version(epoch))
         scanner = Scanner(database, evaluators, settings.windows, settings.drift, context)
         result = scanner.run(server_time(database), partial(progress, "baselines"))
@@ -108,14 +108,14 @@ def show(
     wanted |= {} if model is None else {"model": model}
     with _database(settings) as database:
         check_names("APP", [app], (), lambda: known_apps(database))
-        check_names("METRIC", [metric], (QUESTION_METRIC,), known_metrics)
+        check_names("METRIC", [metric], (QUESTION_METRIC,), partial(known_metrics, settings.evaluators))
         for column, chosen in (("environment", environment), ("model", model), ("segment", name)):
             check_names(f"--{column}", given(chosen), ("",), partial(known_values, database, column, app))
         if metric == QUESTION_METRIC and not (model or name):  # questions come before any model
             found = reference_views(database, ClickHouseQuestionStore(database), app, environment)
         else:
             watched = monitored_metrics(
-                with_encoder_thresholds(registry.load(), settings.evaluators).values(),
+                with_encoder_thresholds(registry.load(settings.evaluators), settings.evaluators).values(),
                 settings.drift.ignored_everywhere,
             )
             found = baseline_views(database, watched, settings.windows, settings.drift, wanted)

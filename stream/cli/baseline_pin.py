@@ -80,7 +80,8 @@ def pin(
             BaselinePin(app, metric, run_id or LIVE, since, until, why, by or user_name(), 0, now) for metric in named
         ]
         watched = monitored_metrics(
-            with_encoder_thresholds(registry.load(), settings.evaluators).values(), settings.drift.ignored_everywhere
+            with_encoder_thresholds(registry.load(settings.evaluators), settings.evaluators).values(),
+            settings.drift.ignored_everywhere,
         )
         of_questions = [one for one in new if one.metric == QUESTION_METRIC]
         others = [one for one in new if one.metric != QUESTION_METRIC]

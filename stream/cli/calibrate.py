@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragtide.stream.cli import completion
+from ragtide.stream.cli.agreement_render import agreement_object, describe_agreement, describe_kappa, estimate_object
 from ragtide.stream.cli.names import check_names, given
 from ragtide.stream.cli.options import FiniteRange, config_option
 from ragtide.stream.cli.problems_lookup import open_database
@@ -15,8 +16,7 @@ from ragtide.stream.terminal import say, say_json
 from ragtide.stream.terminal_text import plain_toml
 
 if TYPE_CHECKING:
-    from ragtide.drift.calibration import AtThreshold, Calibration, ShareEstimate
-    from ragtide.drift.stats import Kappa
+    from ragtide.drift.calibration import AtThreshold, Calibration
     from ragtide.drift.windows import MetricRef
     from ragtide.stream.settings.loader import Settings
 
@@ -61,7 +61,11 @@ def command(
     from ragtide.evaluators import registry
 
     with open_database(config) as (settings, database):
-        metrics = {name: one for name, one in metrics_by_name(registry.load()).items() if one.evaluator.combine is None}
+        metrics = {
+            name: one
+            for name, one in metrics_by_name(registry.load(settings.evaluators)).items()
+            if one.evaluator.combine is None
+        }
         check_names("METRIC", [metric], metrics)
         found = metrics[metric]
         since = server_time(database) - timedelta(days=days)
@@ -94,30 +98,14 @@ def _lines(metric: "MetricRef", app: str | None, made: "Calibration") -> list[st
     lines += [_line("now", made.now)] if made.now else ["it has no threshold"]
     if made.proposed is None:
         return [*lines, f"no proposal: it takes {FEWEST} good and {FEWEST} bad answers, and scores that differ"]
-    lines += [_line("proposed", made.proposed), f"  on other answers: {_kappa(made.kappa_elsewhere)}"]
+    lines += [_line("proposed", made.proposed), f"  on other answers: {describe_kappa(made.kappa_elsewhere)}"]
     side = "min" if metric.metric.better == "higher" else "max"
     lines += ["", "[[rules.overrides]]", f'metric = "{metric.name}"', *([f"app = {plain_toml(app)}"] if app else [])]
     return [*lines, f"{side} = {made.proposed.threshold:.10g}"]
 
 
 def _line(name: str, at: "AtThreshold") -> str:
-    return (
-        f"  {name}: threshold {at.threshold:.4g}, {_kappa(at.kappa)}, precision {_share(at.precision)}, "
-        f"recall {_share(at.recall)}"
-    )
-
-
-def _kappa(kappa: "Kappa | None") -> str:
-    if kappa is None:
-        return "kappa unknown: all answers are alike"
-    interval = kappa.interval
-    return f"kappa {kappa.value:.2f}" + (f" ({interval.low:.2f} to {interval.high:.2f})" if interval else "")
-
-
-def _share(share: "ShareEstimate | None") -> str:
-    if share is None:
-        return "unknown"
-    return f"{share.value:.0%} ({share.interval.low:.0%} to {share.interval.high:.0%})"
+    return f"  {name}: threshold {at.threshold:.4g}, {describe_agreement(at)}"
 
 
 def _as_object(metric: str, made: "Calibration") -> dict[str, Any]:
@@ -127,21 +115,9 @@ def _as_object(metric: str, made: "Calibration") -> dict[str, Any]:
         "bad": made.bad,
         "now": made.now and _at_threshold(made.now),
         "proposed": made.proposed and _at_threshold(made.proposed),
-        "kappa_on_other_answers": _estimate(made.kappa_elsewhere),
+        "kappa_on_other_answers": estimate_object(made.kappa_elsewhere),
     }
 
 
 def _at_threshold(at: "AtThreshold") -> dict[str, Any]:
-    return {
-        "threshold": at.threshold,
-        "kappa": _estimate(at.kappa),
-        "precision": _estimate(at.precision),
-        "recall": _estimate(at.recall),
-    }
-
-
-def _estimate(found: "Kappa | ShareEstimate | None") -> dict[str, float | None] | None:
-    if found is None:
-        return None
-    low, high = found.interval or (None, None)
-    return {"value": found.value, "low": low, "high": high}
+    return {"threshold": at.threshold, **agreement_object(at)}

@@ -91,7 +91,7 @@ def command(
     database = Database(settings.clickhouse)
     try:
         check_names("--app", given(app), (), lambda: known_apps(database))
-        found = compare(database, metrics_by_name(registry.load()), question)
+        found = compare(database, metrics_by_name(registry.load(settings.evaluators)), question)
     finally:
         database.close()
     if as_json:

@@ -16,6 +16,7 @@ from ragtide.stream.known_names import known_apps, known_metrics, known_runs
 
 if TYPE_CHECKING:
     from ragtide.sinks.clickhouse.database import Database
+    from ragtide.stream.settings.loader import Settings
 
 WAIT_S = 2.0
 _LOAD_S = 5.0  # evaluators, which other packages may bring
@@ -47,16 +48,32 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
 
 def metrics(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Names of evaluators and metrics; they need no database."""
-    return _items(incomplete, _within(_LOAD_S, lambda: dict.fromkeys(known_metrics(), "")))
+
+    def load() -> Named:
+        return dict.fromkeys(known_metrics(_settings(ctx).evaluators), "")
+
+    return _items(incomplete, _within(_LOAD_S, load))
+
+
+def user_prompts(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of the prompts in the settings; they need no database."""
+
+    def load() -> Named:
+        return {name: one.description for name, one in _settings(ctx).evaluators.judge.byop.items()}
+
+    return _items(incomplete, _within(_LOAD_S, load))
+
+
+def _settings(ctx: click.Context) -> "Settings":
+    config = ctx.params.get("config")
+    return settings_from(Path(config) if config else None).settings
 
 
 def _complete(ctx: click.Context, incomplete: str, load: "Callable[[Database], Named]") -> list[CompletionItem]:
-    config = ctx.params.get("config")
-
     def ask() -> Named:
         from ragtide.sinks.clickhouse.database import Database
 
-        settings = settings_from(Path(config) if config else None).settings.clickhouse
+        settings = _settings(ctx).clickhouse
         database = Database(settings.model_copy(update={"timeout_s": min(settings.timeout_s, _REQUEST_S)}))
         try:
             return load(database)

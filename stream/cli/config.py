@@ -61,14 +61,14 @@ def _check_evaluators(loaded: "Loaded") -> None:
     """Raise `ConfigError` with the position of a bad setting; evaluators are loaded only if settings name one."""
     settings = loaded.settings.evaluators
     given = [name for name in ("enabled", "disabled", "params", "tasks") if getattr(settings, name)]
-    if not given:
+    if not given and not settings.judge.byop:
         return
     from ragtide.evaluators import registry
     from ragtide.evaluators.errors import ConfigError
     from ragtide.evaluators.plan import check_settings
     from ragtide.evaluators.settings import EvaluatorSettings
 
-    known = registry.load()
+    known = registry.load(settings)
     for name in given:
         try:
             check_settings(known, EvaluatorSettings(**{name: getattr(settings, name)}))

@@ -240,7 +240,9 @@ def _alerting(settings: "Settings") -> "Alerting":
     from ragtide.evaluators import registry
     from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
 
-    return alerting(with_encoder_thresholds(registry.load(), settings.evaluators), alerting_context(settings))
+    return alerting(
+        with_encoder_thresholds(registry.load(settings.evaluators), settings.evaluators), alerting_context(settings)
+    )
 
 
 def alerting_context(settings: "Settings") -> "AlertingContext":
@@ -267,7 +269,7 @@ def rendered(settings: "Settings") -> "dict[str, Json]":
     from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
 
     return build(
-        with_encoder_thresholds(registry.load(), settings.evaluators),
+        with_encoder_thresholds(registry.load(settings.evaluators), settings.evaluators),
         database=settings.clickhouse.database,
         sizes_s=settings.windows.all_sizes_s,
         rules=settings.rules,

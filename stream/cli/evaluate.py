@@ -79,7 +79,7 @@ def command(
     from ragtide.stream.telemetry.logs import configure
 
     configure(settings.telemetry)
-    known = registry.load()
+    known = registry.load(settings.evaluators)
     settings = restrict(settings, names, wanted or (() if names else LANES[:1]), known)
     largest = settings.ingest.max_bytes
     if is_input:

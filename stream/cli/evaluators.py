@@ -62,7 +62,9 @@ def list_evaluators(ids: tuple[str, ...], as_json: bool, lanes: tuple[str, ...],
     from ragtide.evaluators.errors import ConfigError
     from ragtide.stream.settings.environment import nearest
 
-    found = describe(with_encoder_thresholds(registry.load(), settings.evaluators), settings.evaluators)
+    found = describe(
+        with_encoder_thresholds(registry.load(settings.evaluators), settings.evaluators), settings.evaluators
+    )
     for wanted in ids:
         if wanted not in (names := [info.id for info in found]):
             hint = nearest(wanted, names, listed_by="ragtide evaluators")

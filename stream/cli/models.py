@@ -46,7 +46,7 @@ def list_models(as_json: bool, config: Path | None) -> None:
     from ragtide.evaluators import registry
     from ragtide.evaluators.inventory import inventory
 
-    infos = inventory(registry.load(), settings.evaluators)
+    infos = inventory(registry.load(settings.evaluators), settings.evaluators)
     if as_json:
         import msgspec
 
@@ -79,7 +79,7 @@ def fetch(names: tuple[str, ...], config: Path | None) -> None:
     from ragtide.stream.cli import EXIT_INTERRUPTED
     from ragtide.stream.model_download import check_names, download_model
 
-    infos = inventory(registry.load(), settings.evaluators)
+    infos = inventory(registry.load(settings.evaluators), settings.evaluators)
     check_names(names, infos)
     failed = 0
     for name in names or to_fetch(infos):

@@ -102,7 +102,7 @@ def check_rules(loaded: "Loaded") -> None:
     from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
     from ragtide.stream import rules_reload
 
-    rules_reload.check_rules(loaded, with_encoder_thresholds(registry.load(), settings.evaluators))
+    rules_reload.check_rules(loaded, with_encoder_thresholds(registry.load(settings.evaluators), settings.evaluators))
 
 
 def split(values: tuple[str, ...]) -> tuple[str, ...]:

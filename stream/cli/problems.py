@@ -151,7 +151,7 @@ def show_problem(problem_id: str, as_json: bool, verbose: bool, config: Path | N
         if as_json:
             say_json(as_objects(found, groups, _trace_link(settings), silences))
             return
-        metrics = metrics_by_name(with_encoder_thresholds(registry.load(), settings.evaluators))
+        metrics = metrics_by_name(with_encoder_thresholds(registry.load(settings.evaluators), settings.evaluators))
         figure = chart_series(found[0], metrics.get(found[0].metric))
         points = [] if figure is None else chart_points(database, found[0], figure, settings.windows.base_s)
         actions = problem_history(database, found[0])

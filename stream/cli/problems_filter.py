@@ -9,7 +9,7 @@ import click
 from ragtide.stream.cli import completion
 from ragtide.stream.cli.names import check_names, selects_metric, with_evaluators
 from ragtide.stream.cli.options import split
-from ragtide.stream.known_names import known_apps, known_metrics
+from ragtide.stream.known_names import known_apps, known_metrics, stored_metrics
 
 if TYPE_CHECKING:
     from ragtide.drift.problems import Problem
@@ -76,7 +76,8 @@ class ProblemFilter:
     def check_names(self, database: "Database", problems: Sequence["Problem"]) -> None:
         """Raise a usage error for an application or a metric that is neither in `problems` nor anywhere else."""
         check_names("--app", self.apps, {one.app for one in problems}, lambda: known_apps(database))
-        check_names("--metric", self.metrics, with_evaluators(one.metric for one in problems), known_metrics)
+        known = with_evaluators(one.metric for one in problems)
+        check_names("--metric", self.metrics, known, lambda: [*known_metrics(), *stored_metrics(database)])
 
     def matches(self, problem: "Problem") -> bool:
         """Whether the problem is chosen."""

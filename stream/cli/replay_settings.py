@@ -44,4 +44,4 @@ def choose(settings: "Settings", evaluators: Sequence[str], lanes: "Sequence[Lan
     from ragtide.evaluators import registry
     from ragtide.stream.assembly import restrict
 
-    return restrict(settings, evaluators, lanes, registry.load())
+    return restrict(settings, evaluators, lanes, registry.load(settings.evaluators))

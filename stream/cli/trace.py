@@ -56,5 +56,5 @@ def command(
     from ragtide.evaluators import registry
     from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
 
-    metrics = metrics_by_name(with_encoder_thresholds(registry.load(), settings.evaluators))
+    metrics = metrics_by_name(with_encoder_thresholds(registry.load(settings.evaluators), settings.evaluators))
     show_trace(found, metrics, settings.rules, longest=None if full else 4000)

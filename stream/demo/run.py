@@ -107,7 +107,9 @@ def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = 
             children=children,
             timeline=timeline,
             shown_metrics=shown_metrics(
-                with_encoder_thresholds(registry.load(), settings.evaluators).values(), settings.rules, _SHOWN
+                with_encoder_thresholds(registry.load(settings.evaluators), settings.evaluators).values(),
+                settings.rules,
+                _SHOWN,
             ),
             base_s=settings.windows.base_s,
             minutes=options.minutes,

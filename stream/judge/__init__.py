@@ -6,6 +6,6 @@ second HTTP client beside aiohttp, and retries that know no time limit of a trac
 
 from ragtide.stream.judge.client import JudgeClient
 from ragtide.stream.judge.stored_ledger import StoredLedger
-from ragtide.stream.judge.usage import Usage, UsageKey, usage_lines
+from ragtide.stream.judge.usage import Usage, UsageKey, usage_by_endpoint, usage_lines
 
-__all__ = ["JudgeClient", "StoredLedger", "Usage", "UsageKey", "usage_lines"]
+__all__ = ["JudgeClient", "StoredLedger", "Usage", "UsageKey", "usage_by_endpoint", "usage_lines"]

@@ -36,7 +36,8 @@ _CLOSED = Failed("judge_unavailable", "the judge was shut down")
 class JudgeClient:
     """A `Judge`. The event loop starts with the first call, in the process that makes it.
 
-    Budgets are taken from the `ledger`; without one they are of this process alone. `now` is in seconds since 1970.
+    Budgets are taken from the `ledger`; without one they are of this process alone. `max_usd` limits all calls of the
+    client together. `now` is in seconds since 1970.
     Raises `ConfigError` for a file of certificates or a cache that cannot be used.
     """
 
@@ -46,9 +47,10 @@ class JudgeClient:
         seed: int | None = None,
         ledger: Ledger | None = None,
         now: Callable[[], float] = time.time,
+        max_usd: float | None = None,
     ) -> None:
         self._settings = settings
-        self._limits = Limits(settings, ledger or MemoryLedger(), now)
+        self._limits = Limits(settings, ledger or MemoryLedger(), now, max_usd=max_usd)
         self._seed = seed
         for name, endpoint in settings.endpoints.items():
             check_certificates(name, endpoint)
@@ -232,7 +234,7 @@ class JudgeClient:
     def _instructions(self, call: JudgeCall) -> str:
         at = (call.prompt, call.reply)
         if at not in self._constant:
-            self._constant[at] = instructions(load_prompt(call.prompt, self._settings.prompts), call.reply)
+            self._constant[at] = instructions(load_prompt(call.prompt, self._settings), call.reply)
         return self._constant[at]
 
 

@@ -16,7 +16,7 @@ from ragtide.evaluators.judge.replies import JudgeReply
 from ragtide.evaluators.judge.settings import JudgeEndpoint
 from ragtide.sinks.retry_after import retry_after_s
 from ragtide.stream.judge.breaker import Breaker
-from ragtide.stream.judge.limits import AppLimit
+from ragtide.stream.judge.limits import CallLimit
 from ragtide.stream.judge.protocol import MODES, Completion, Message, decode_answer, encode_request, error_code
 from ragtide.stream.judge.slots import Slots
 from ragtide.stream.judge.usage import Tokens, cost_usd
@@ -95,7 +95,7 @@ class Endpoint:
         """Close all connections."""
         await self._session.close()
 
-    async def complete(self, request: Request, trace: TraceCalls, limit: AppLimit | None = None) -> Completion:
+    async def complete(self, request: Request, trace: TraceCalls, limit: CallLimit | None = None) -> Completion:
         """Return the model's reply. Raises `CallFailed`, and `LeftOut` if the limit does not allow the call."""
         for attempt in range(self.settings.retries + 1):
             if not self._breaker.allows(self._clock()):
@@ -121,7 +121,7 @@ class Endpoint:
                 await asyncio.sleep(pause_s)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _send_within(self, limit: AppLimit | None, request: Request, trace: TraceCalls) -> Completion | _Miss:
+    async def _send_within(self, limit: CallLimit | None, request: Request, trace: TraceCalls) -> Completion | _Miss:
         """Send the request if there is money for it, and charge it, whatever happens to it."""
         if limit is None:
             return await self._send(request, self._time_left(trace))

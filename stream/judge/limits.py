@@ -68,8 +68,27 @@ class MemoryLedger:
         self.leased_usd[day, app] = spent_usd
 
 
+class CallLimit(Protocol):
+    """What a call has to pass before it is sent. Methods raise `LeftOut`."""
+
+    async def wait_for_room(self, trace: TraceCalls, latest_s: float) -> None:
+        """See `AppLimit.wait_for_room`."""
+        ...
+
+    async def check_budget(self, latest_s: float) -> None:
+        """See `AppLimit.check_budget`."""
+        ...
+
+    def charge(self, usd: float) -> None:
+        """See `AppLimit.charge`."""
+        ...
+
+
 class Limits:
-    """The limits of all applications in this process. Used by the event loop of the client."""
+    """The limits of all applications in this process, and with `max_usd` of all together for its whole life.
+
+    Used by the event loop of the client.
+    """
 
     def __init__(
         self,
@@ -77,14 +96,24 @@ class Limits:
         ledger: Ledger,
         now: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
+        max_usd: float | None = None,
     ) -> None:
+        self._total: AppLimit | None = None
+        if max_usd is not None:  # its only day never ends
+            self._total = AppLimit("", JudgeLimit(usd_per_day=max_usd), MemoryLedger(), lambda: 0.0, clock)
         self._settings = settings
         self._ledger = ledger
         self._now, self._clock = now, clock
         self._apps: dict[str, AppLimit] = {}
 
-    def of(self, app: str) -> "AppLimit | None":
-        """Return the limit of an application; None without one."""
+    def of(self, app: str) -> "CallLimit | None":
+        """Return the limit of calls about an application; None without one."""
+        own = self._of_app(app)
+        if own is None or self._total is None:
+            return own or self._total
+        return _BothLimits(own, self._total)
+
+    def _of_app(self, app: str) -> "AppLimit | None":
         limit = self._settings.limit_of(app)
         if limit.usd_per_day is None and limit.calls_per_minute is None:
             return None
@@ -204,3 +233,25 @@ class AppLimit:
         added = (now_s - self._room_at_s) * (self.limit.calls_per_minute or 0) / 60
         self._room, self._room_at_s = min(self._most_room, self._room + added), now_s
         return self._room
+
+
+@dataclass(frozen=True, slots=True)
+class _BothLimits:
+    """The limit of an application, and that of all together."""
+
+    own: AppLimit
+    total: AppLimit
+
+    async def wait_for_room(self, trace: TraceCalls, latest_s: float) -> None:
+        """Only applications have a limit of calls a minute."""
+        await self.own.wait_for_room(trace, latest_s)
+
+    async def check_budget(self, latest_s: float) -> None:
+        """Check both."""
+        await self.own.check_budget(latest_s)
+        await self.total.check_budget(latest_s)
+
+    def charge(self, usd: float) -> None:
+        """Charge both."""
+        self.own.charge(usd)
+        self.total.charge(usd)

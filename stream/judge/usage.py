@@ -53,11 +53,16 @@ def estimate_tokens(sent_bytes: int, received_bytes: int) -> Tokens:
     return Tokens(-(-sent_bytes // 4), 0, -(-received_bytes // 4), reported=False)
 
 
-def usage_lines(usage: Mapping[UsageKey, Usage]) -> list[str]:
-    """Return a line for each endpoint: calls, failures, tokens and cost."""
+def usage_by_endpoint(usage: Mapping[UsageKey, Usage]) -> dict[str, Usage]:
+    """Add up what all evaluators and applications used of each endpoint."""
     by_endpoint: dict[str, Usage] = {}
-    for key, used in sorted(usage.items()):
+    for key, used in sorted(usage.items(), key=lambda item: item[0]):
         by_endpoint.setdefault(key.endpoint, Usage()).add(used)
+    return by_endpoint
+
+
+def usage_lines(by_endpoint: Mapping[str, Usage]) -> list[str]:
+    """Return a line for each endpoint: calls, failures, tokens and cost."""
     return [f"judge {name}: {_describe(used)}" for name, used in by_endpoint.items()]
 
 

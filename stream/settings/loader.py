@@ -1,6 +1,7 @@
-"""The effective settings: defaults, one TOML file over them, RAGTIDE_ variables over both; nothing else is read.
+"""The effective settings: defaults, one TOML file over them, RAGTIDE_ variables over both.
 
-The package that a section configures defines it. A name that no section knows is an error.
+The package that a section configures defines it. A name that no section knows is an error. Files that settings name are
+read when they are used, but for prompts of the user's (`evaluators.judge.byop`), which are read with the settings.
 """
 
 from collections.abc import Iterator, Mapping
@@ -260,8 +261,11 @@ def _suggestion(loc: tuple[str | int, ...], value: object) -> str:
 
 
 def _mask_secrets(value: Any) -> Any:
+    """Return the value as JSON and TOML have it, secrets masked."""
     if isinstance(value, SecretStr):
         return MASK if value.get_secret_value() else ""
+    if isinstance(value, Path):
+        return str(value)
     if isinstance(value, BaseModel):
         return {name: _mask_secrets(getattr(value, name)) for name in type(value).model_fields}
     if isinstance(value, Mapping):

@@ -103,7 +103,7 @@ async def _run_lane(settings: Settings, lane: Lane, stop: asyncio.Event, port: i
 
     loop = asyncio.get_running_loop()
     database = Database(settings.clickhouse)
-    evaluators = registry.load()
+    evaluators = registry.load(settings.evaluators)
     if lane == "judge":
         settings = await asyncio.to_thread(with_found_companions, settings, evaluators, database)
     assembled = await asyncio.to_thread(assemble, settings, lane, evaluators=evaluators, database=database)

@@ -15,7 +15,7 @@ from ragtide.evaluators.judge.calls import Asker, Section, TraceCalls
 from ragtide.evaluators.judge.reading import redact
 from ragtide.evaluators.judge.replies import Texts
 from ragtide.evaluators.outcome import Failed
-from ragtide.stream.judge import Usage, UsageKey, usage_lines
+from ragtide.stream.judge import Usage, UsageKey, usage_by_endpoint, usage_lines
 from ragtide.stream.telemetry.registry import Telemetry
 from ragtide.stream.worker.lane import count_judge
 from tests.stream.judge.asking import STATEMENTS, ask, ask_all, judge, kind, verdicts
@@ -292,7 +292,7 @@ def test_usage_is_a_line_for_each_endpoint() -> None:
         UsageKey("a", "e", "bank"): failed,
         USE._replace(endpoint="a"): used,
     }
-    assert usage_lines(usage) == [
+    assert usage_lines(usage_by_endpoint(usage)) == [
         "judge a: 1,201 calls (3 to repair a reply), 4 replies from the cache, 3 failures (judge_reply 1, "
         "judge_timeout 2), 5,000 input tokens (600 cached), 70 output tokens "
         "(estimated for 1 of the calls), 0.2500 USD",

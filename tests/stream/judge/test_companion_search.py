@@ -32,7 +32,7 @@ def settings(**judge: Any) -> Settings:
 
 
 def found(database: Database, chosen: Settings) -> Mapping[str, str]:
-    return with_found_companions(chosen, registry.load(), database).evaluators.judge.companions
+    return with_found_companions(chosen, registry.load(chosen.evaluators), database).evaluators.judge.companions
 
 
 def rows() -> Iterator[ScoreRow]:

@@ -106,6 +106,19 @@ def test_evaluate_prints_what_its_judges_used(tmp_path: Path, status: int) -> No
     assert status or "200 output tokens, 0.2000 USD" in ran.stderr
 
 
+def test_no_call_is_sent_about_traces_beyond_a_budget() -> None:
+    """Neither while conversations are held nor while their traces are scored. `baker` asks the same and has money."""
+    records = [*RECORDS[:4], RECORDS[0] | {"trace_id": "other", "app": "baker"}]
+    with chat_server(by_rule(simple_judge)) as server:
+        settings = settings_of(server, concurrency=1, input_usd_per_million=1000.0, output_usd_per_million=0.0)
+        settings["evaluators"]["judge"]["limit_by_app"] = {"shop": {"usd_per_day": 3.0}}
+        result = evaluate(records, ["faithfulness"], settings=settings)
+        assert len(server.sent) <= 3 + 2, "a dollar a call, two calls a trace"
+    statuses = {score.trace_id: (score.status, score.reason) for score in result.scores()}
+    assert statuses.pop("other") == ("scored", "")
+    assert list(statuses.values()).count(("sampled_out", "over_budget")) >= 2
+
+
 def test_a_slice_of_the_lane_judge_is_done_before_live_fails() -> None:
     endpoint = {"url": "http://judge/v1", "model": "m"}
     judge = {"judge": {"endpoints": {"local": endpoint}}}

@@ -9,6 +9,7 @@ import pytest
 from ragtide.evaluators import registry
 from ragtide.evaluators.companions import check_companions
 from ragtide.evaluators.judge.settings import JudgeEndpoint
+from ragtide.evaluators.judge.user_prompt import UserPrompt
 from ragtide.stream.settings.loader import load
 from ragtide.stream.telemetry.registry import Telemetry
 
@@ -17,10 +18,10 @@ PAGE = (ROOT / "docs" / "judge.md").read_text()
 TABLES = re.findall(r"```toml\n(.+?)```", PAGE, re.DOTALL)
 
 
-def test_every_setting_of_an_endpoint_is_on_the_page() -> None:
+def test_every_setting_of_an_endpoint_and_of_a_prompt_is_on_the_page() -> None:
     rows = [line.split("|")[1] for line in PAGE.splitlines() if line.startswith("| `")]
     named = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
-    assert named == JudgeEndpoint.model_fields.keys() | kinds() | metrics()
+    assert named == JudgeEndpoint.model_fields.keys() | UserPrompt.model_fields.keys() | kinds() | metrics()
 
 
 def metrics() -> set[str]:
@@ -34,7 +35,7 @@ def kinds() -> set[str]:
 
 
 def test_settings_of_the_page_are_valid(tmp_path: Path) -> None:
-    assert len(TABLES) == 6
+    assert len(TABLES) == 7
     prompts = tomllib.loads(TABLES[5])
     assert prompts["evaluators"]["judge"]["prompts"].keys() == {"support"}
     file = tmp_path / "ragtide.toml"
@@ -56,6 +57,16 @@ def test_sampling_and_limits_of_the_page_are_valid(tmp_path: Path) -> None:
     assert settings.sampling.highest_rate("judge") == 0.5
     assert settings.evaluators.judge.limit_of("shop").usd_per_day == 50
     assert settings.evaluators.judge.limit_of("docs").calls_per_minute == 300
+
+
+def test_prompts_of_the_page_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "refund.md").write_text("Does {answer} promise a refund?")
+    (tmp_path / "ragtide.toml").write_text(TABLES[6])
+    monkeypatch.chdir(tmp_path)
+    known = registry.load(load(None, {}).settings.evaluators)
+    assert known["polite"].required == ("question", "answer")
+    assert known["promises_refund"].description == "Whether the answer promises a refund"
 
 
 @pytest.mark.parametrize("secret", ["sk-very-secret"])

@@ -135,6 +135,8 @@ NEEDED = {
     "file": ("rules.toml",),
     "first": ("--from", "2026-03-01"),
     "out": ("--out", "f.json"),
+    "prompt": ("p",),
+    "traces": ("--file", "t.jsonl"),
 }  # what a command asks for, by its parameter's name
 
 

@@ -119,6 +119,16 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
         ["groundedness.groundedness", "--run", HOSTILE],
         ["groundedness.groundedness", "--json"],
     ),
+    "byop try": (
+        [HOSTILE, "--file", HOSTILE],
+        [HOSTILE, "--file", HOSTILE, "--config", "{prompt}"],
+        ["mine", "--file", HOSTILE, "--config", "{prompt}"],
+        ["mine", "--file", "{traces}", "--config", "{prompt}"],
+        ["mine", "--file", "{asked}", "--config", "{prompt}"],
+        ["mine", "--file", "{asked}", "--config", "{prompt}", "--json"],
+        ["mine", "--file", "{traces}", "--labels", "{traces}", "--config", "{prompt}"],
+        ["mine", "--file", "{traces}", "--set", HOSTILE],
+    ),
     "worker": (["--lane", HOSTILE],),
     "config": (
         ["--config", HOSTILE],
@@ -141,7 +151,7 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
 # Their JSON has the stored names, unchanged.
 TELL_NAMES = {"problems list", "problems show", "insights", "insights topics", "jobs runs", "baseline pins",
               "trace", "runs list", "runs show", "notify list", "notify preview",
-              "dead-letters list", "config", "explain-trace"}  # fmt: skip
+              "dead-letters list", "config", "explain-trace", "byop try"}  # fmt: skip
 # Commands that print nothing stored and nothing typed but what the options of the others show.
 OTHERS = {"demo", "topics", "models list", "migrate", "check", "local", "local clickhouse", "jobs", "evaluators",
           "dashboards build", "dashboards push", "dashboards alerts", "dashboards diff"}  # fmt: skip
@@ -209,7 +219,19 @@ def stored(database: Database, tmp_path: Path) -> dict[str, str]:
     database.insert("outbox", [refused])
     files = {
         name: tmp_path / f"{name}.toml"
-        for name in ("rules", "hostile", "odd", "traces", "notify", "contacts", "spans", "learned", "calendar")
+        for name in (
+            "rules",
+            "hostile",
+            "odd",
+            "traces",
+            "notify",
+            "contacts",
+            "spans",
+            "learned",
+            "calendar",
+            "prompt",
+            "asked",
+        )
     }
     odd_trace = {"trace_id": HOSTILE, "app": HOSTILE, HOSTILE: 1, "latency": {HOSTILE: 1}, "question": HOSTILE}
     files["traces"].write_text(json.dumps(odd_trace) + "\n" + HOSTILE.splitlines()[0] + "\n")
@@ -229,6 +251,12 @@ def stored(database: Database, tmp_path: Path) -> dict[str, str]:
         'url = "http://127.0.0.1:9"\n'
     )
     files["calendar"].write_text(f'[[drift.calendar]]\nname = {quoted}\nstart = "03:00"\nend = "04:00"\n')
+    asked_trace = {"trace_id": HOSTILE, "app": "x", "time": NOW.isoformat(), "question": HOSTILE}
+    files["asked"].write_text(json.dumps(asked_trace | {"verdict": {"thumbs": "up", "comment": HOSTILE}}))
+    files["prompt"].write_text(
+        '[evaluators.judge.endpoints.local]\nurl = "http://127.0.0.1:9/"\nmodel = "m"\nretries = 0\n'
+        f"[evaluators.judge.byop.mine]\nprompt = {plain_toml('{question}' + HOSTILE)}\n"
+    )
     files["odd"].write_text(f"[dashboards]\nfolder_title = {quoted}\n")
     yesterday = (NOW - timedelta(days=1)).isoformat()
     return {"problem": problem, "yesterday": yesterday, **{name: str(file) for name, file in files.items()}}
