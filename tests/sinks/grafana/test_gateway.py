@@ -142,7 +142,9 @@ def test_a_server_that_does_not_answer_in_time_is_transient(grafana: GrafanaServ
 
 def test_nobody_there_is_transient() -> None:
     settings = GrafanaSettings(url="http://127.0.0.1:1", token=SecretStr(TOKEN))
-    with pytest.raises(Transient, match=r"Grafana at http://127\.0\.0\.1:1 did not answer GET /api/health"):
+    with pytest.raises(
+        Transient, match=r"Grafana at http://127\.0\.0\.1:1 did not answer GET /api/health: no connection"
+    ):
         GrafanaGateway(settings, Pauses()).check()
 
 
@@ -180,6 +182,14 @@ def test_what_a_person_must_change(
 def test_missing_rights_are_named(grafana: GrafanaServer) -> None:
     with pytest.raises(ConfigError, match="annotations:create"):
         annotate(gateway(grafana, token=READ_ONLY_TOKEN))
+
+
+def test_an_error_names_what_grafana_names(grafana: GrafanaServer) -> None:
+    """Masks are for errors of contact points alone."""
+    said = b'{"message": "data source ragtide-clickhouse-0123456789 has no file /etc/grafana/certs/ca2.pem"}'
+    grafana.faults.append(Fault("GET", "/api/annotations", 400, said))
+    with pytest.raises(Refused, match=r"ragtide-clickhouse-0123456789 has no file /etc/grafana/certs/ca2\.pem$"):
+        gateway(grafana).find_annotations("ragtide")
 
 
 def test_refused_content_is_refused(grafana: GrafanaServer) -> None:
