@@ -9,6 +9,7 @@ from pydantic import SecretStr
 
 from ragtide.evaluators.errors import ConfigError, Refused, Transient
 from ragtide.sinks.grafana import GrafanaGateway
+from ragtide.sinks.grafana_answers import Busy
 from ragtide.sinks.settings import GrafanaSettings
 from tests.contracts.grafana_server import READ_ONLY_TOKEN, TOKEN, Fault, GrafanaServer
 
@@ -142,10 +143,10 @@ def test_a_server_that_does_not_answer_in_time_is_transient(grafana: GrafanaServ
 
 def test_nobody_there_is_transient() -> None:
     settings = GrafanaSettings(url="http://127.0.0.1:1", token=SecretStr(TOKEN))
-    with pytest.raises(
-        Transient, match=r"Grafana at http://127\.0\.0\.1:1 did not answer GET /api/health: no connection"
-    ):
+    said = r"Grafana at http://127\.0\.0\.1:1 did not answer GET /api/health: no connection"
+    with pytest.raises(Busy, match=said) as raised:
         GrafanaGateway(settings, Pauses()).check()
+    assert not raised.value.may_have_arrived
 
 
 def test_empty_answers_are_fine(grafana: GrafanaServer) -> None:
