@@ -14,7 +14,7 @@ import requests
 from grafana_api.grafana_api import GrafanaAPI
 
 from ragtide.evaluators.errors import ConfigError, Refused
-from ragtide.sinks.grafana_answers import Busy, NotFound, reader, short
+from ragtide.sinks.grafana_answers import Busy, NotFound, reader, short, unanswered
 from ragtide.sinks.settings import GrafanaSettings
 
 T = TypeVar("T")
@@ -41,6 +41,8 @@ class GrafanaGateway:
     Not for use by several threads at once: make one for each.
     """
 
+    _oldest_version = 11  # that answers all calls
+
     def __init__(self, settings: GrafanaSettings, sleep: Callable[[float], None] = time.sleep) -> None:
         url = _base(settings.url)
         token = settings.token.get_secret_value()
@@ -53,7 +55,7 @@ class GrafanaGateway:
         prefix = f"{url.path.strip('/')}/".lstrip("/")
         self._api = GrafanaAPI(token, url.netloc, None, prefix, url.scheme, True, settings.timeout_s)
         self._api.s.headers.update({"User-Agent": "ragtide", "X-Grafana-Org-Id": str(settings.org_id)})
-        self._api.s.hooks["response"].append(reader(self._name))
+        self._api.s.hooks["response"].append(reader(self._name, self._redact))
 
     def check(self) -> str:
         """Check the connection and the token; return one line with address and version."""
@@ -167,7 +169,11 @@ class GrafanaGateway:
                 f"{self._name}: no trusted TLS connection ({type(error).__name__}): {short(error)}"
             ) from error
         except requests.exceptions.RequestException as error:
-            raise Busy(f"{self._name} did not answer {where} ({type(error).__name__}); will be tried again") from error
+            raise unanswered(error, f"{self._name} did not answer {where}", self._api.timeout) from error
+
+    def _redact(self, text: str) -> str:
+        """Return a message of Grafana's as errors may quote it."""
+        return text
 
     def _annotation(self, found: Json) -> Annotation:
         start, end = found.get("time") or 0, found.get("timeEnd") or 0
@@ -181,7 +187,7 @@ class GrafanaGateway:
         if not isinstance(found, wants):
             raise ConfigError(
                 f"{self._name} gave a {type(found).__name__} where Grafana gives a {wants.__name__} ({where}): "
-                "is grafana.url a Grafana's, version 11 or newer?"
+                f"is grafana.url a Grafana's, version {self._oldest_version} or newer?"
             )
         return found
 

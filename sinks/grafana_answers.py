@@ -5,20 +5,22 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import requests
+from urllib3.exceptions import MaxRetryError
 
 from ragtide.evaluators.errors import ConfigError, Refused, Transient
 
 _BUSY = frozenset({408, 429, 500, 502, 503, 504})
-_URL = re.compile(r"(https?://)(?:[^\s/?#@\"'<>]*@)?([^\s/?#@\"'<>]+)([^\s\"'<>]*)")
-_TOKEN = re.compile(r"[A-Za-z0-9_+/=-]{20,}")
 
 
 class Busy(Transient):
-    """Grafana is away or busy; `status` is None without an answer."""
+    """Grafana is away or busy; `status` is None without an answer. `may_have_arrived`: it may have done the request."""
 
-    def __init__(self, message: str, status: int | None = None, retry_after_s: float = 0.0) -> None:
+    def __init__(
+        self, message: str, status: int | None = None, retry_after_s: float = 0.0, *, may_have_arrived: bool = True
+    ) -> None:
         super().__init__(message)
         self.status = status
+        self.may_have_arrived = may_have_arrived
         self.retry_after_s = retry_after_s
 
 
@@ -30,10 +32,11 @@ class Forbidden(ConfigError):
     """The service account lacks a permission."""
 
 
-def reader(name: str) -> Callable[..., requests.Response]:
+def reader(name: str, redact: Callable[[str], str]) -> Callable[..., requests.Response]:
     """Make a response hook that passes only answers that grafana-api can read, and raises errors for the others.
 
-    grafana-api fails on empty bodies and on errors that are not JSON. `name` is the server's name in errors.
+    grafana-api fails on empty bodies and on errors that are not JSON. `name` is the server's name in errors; `redact`
+    is applied to the whole message of the server before it is shortened.
     """
 
     def read(response: requests.Response, **_: object) -> requests.Response:
@@ -46,9 +49,10 @@ def reader(name: str) -> Callable[..., requests.Response]:
                 response._content = b"{}"
             return response
         request = f"{response.request.method} {urlsplit(response.url).path}"
-        what = f"{name} answered {request} with {status}: {_message(response)}"
+        what = f"{name} answered {request} with {status}: {_message(response, redact)}"
         if status in _BUSY or status > 500:
-            raise Busy(what, status, _seconds(response.headers.get("Retry-After", "")))
+            pause_s = _seconds(response.headers.get("Retry-After", ""))
+            raise Busy(what, status, pause_s, may_have_arrived=status != 429)
         if status == 401:
             raise ConfigError(f"{what}. Make a new service account token and set grafana.token")
         if status == 403:
@@ -63,27 +67,24 @@ def short(text: object, longest: int = 200) -> str:
     return " ".join(str(text).split())[:longest] or "no message"
 
 
-def without_secrets(text: str) -> str:
-    """Cut URLs after their host, and mask long words of letters and digits: Grafana quotes where it sends, and to whom.
-
-    The host and the port stay, so that a name that is not found can be read.
-    """
-    hosts = _URL.sub(lambda url: f"{url[1]}{url[2]}" + ("/…" if url[3] else ""), text)
-    return _TOKEN.sub(lambda word: "…" if _is_mixed(word[0]) else word[0], hosts)
-
-
-def _is_mixed(word: str) -> bool:
-    return any(map(str.isdigit, word)) and any(map(str.isalpha, word))
+def unanswered(error: requests.exceptions.RequestException, call: str, timeout_s: float) -> Busy:
+    """Make the error of a call without an answer: none in time, no connection, or a connection that ended."""
+    if isinstance(error, requests.exceptions.ReadTimeout):
+        return Busy(f"{call} within grafana.timeout_s ({timeout_s:g} s)")
+    was_connected = not isinstance(next(iter(error.args), None), MaxRetryError)  # for us, urllib3 only tries to connect
+    why = "the connection ended" if was_connected else "no connection"
+    return Busy(f"{call}: {why} ({type(error).__name__})", may_have_arrived=was_connected)
 
 
-def _message(response: requests.Response) -> str:
-    """The server's message, else the text of its page; without secrets."""
+def _message(response: requests.Response, redact: Callable[[str], str]) -> str:
+    """The server's message, else the text of its page."""
     try:
         body = response.json()
     except ValueError:
         body = None
-    said = body.get("message", "") if isinstance(body, dict) else re.sub(r"<[^>]*>", " ", response.text[:5000])
-    return short(without_secrets(str(said)))
+    if isinstance(body, dict):
+        return short(redact(str(body.get("message", ""))))
+    return short(re.sub(r"<[^>]*>", " ", redact(response.text)[:5000]))
 
 
 def _seconds(retry_after: str) -> float:

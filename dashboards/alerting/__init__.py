@@ -8,6 +8,7 @@ from ragtide.dashboards.alerting.build import Alerting, AlertingContext, alertin
 from ragtide.dashboards.alerting.contact_points import (
     contact_point_names,
     preview_contact_points,
+    routed_contact_point_names,
     send_sample_to_contact_points,
 )
 from ragtide.dashboards.alerting.files import provisioning, resource_files
@@ -23,5 +24,6 @@ __all__ = [
     "provisioning",
     "push_alerting",
     "resource_files",
+    "routed_contact_point_names",
     "send_sample_to_contact_points",
 ]

@@ -1,10 +1,11 @@
-"""What each contact point in Grafana would get about a problem now, and a sample alert to send through each.
+"""Preview the alert of a problem for each contact point in Grafana, and send a sample alert through each.
 
-Which contact point gets an alert follows from the routes of the settings. Silences and mute timings are Grafana's own.
+Which contact point gets an alert follows from the routes of the settings. Silences and mute timings are not looked at.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -14,7 +15,7 @@ from ragtide.dashboards.alerting.build import AlertingContext
 from ragtide.dashboards.alerting.notifications import SOURCE_LABEL, name_of
 from ragtide.dashboards.alerting.problem_rule import PROBLEM_TITLE, problem_texts
 from ragtide.dashboards.alerting.rule import Json
-from ragtide.dashboards.alerting_settings import Contact, GrafanaAlertingSettings
+from ragtide.dashboards.alerting_settings import GrafanaAlertingSettings
 from ragtide.dashboards.problem_links import PROBLEMS
 from ragtide.drift.notify import AlertContext, Answer, Preview, alert_of, sample_problem, silenced
 from ragtide.drift.problems import OBJECTIVE, Problem, is_leak
@@ -22,24 +23,23 @@ from ragtide.drift.routes import expression
 from ragtide.drift.settings import Severity
 from ragtide.evaluators.errors import RagtideError
 from ragtide.sinks.clickhouse.database import Database
-from ragtide.sinks.grafana_alerting import AlertingGateway
 from ragtide.sinks.grafana_answers import short
+from ragtide.sinks.grafana_contact_points import READ_PERMISSION, ContactPointGateway, Integration, Receiver, TooOld
 
-_LONGEST = 500  # characters of an error; cut last, so that no half of a secret is left
+_LONGEST = 500  # characters of an error
 _LINKS = ("dashboard_url", "runbook_url")
 
 
 def contact_point_names(context: AlertingContext) -> dict[str, str]:
-    """Return the contact points that alerts reach, by their names among the targets of notifications.
+    """Return the contact points of the settings, by their names among the targets of notifications."""
+    return {f"contact_point:{key}": key for key in context.settings.contact_points} if context.grafana.url else {}
 
-    Those that routes name. Without `contact_point` ragtide routes nothing, and people may route to any of them.
-    """
+
+def routed_contact_point_names(context: AlertingContext) -> list[str]:
+    """Return the names of those that get alerts; all of them without `contact_point`, as people may route to any."""
     settings = context.settings
-    if not context.grafana.url:
-        return {}
-    routed = [settings.contact_point, settings.fault_contact_point, *(one.contact_point for one in settings.routes)]
-    keys = filter(None, routed) if settings.contact_point else sorted(settings.contact_points)
-    return {f"contact_point:{key}": key for key in keys}
+    routed = {*_contact_points_of_problems(settings), settings.fault_contact_point}
+    return [name for name, key in contact_point_names(context).items() if key in routed or not settings.contact_point]
 
 
 def preview_contact_points(
@@ -55,21 +55,28 @@ def preview_contact_points(
         return []
     content = _alert_in_grafana(problem, context, alerts)
     reason = _no_alert(problem, context, now) or silenced(database, problem, now)
-    routed = _routed_to(context.settings, content["labels"])
-    return [Preview(name, reason or _not_routed(key, routed), content) for name, key in names.items()]
+    settings = context.settings
+    routed = _route(settings, content["labels"])
+    return [Preview(name, reason or _not_routed(key, routed, settings), content) for name, key in names.items()]
 
 
 def send_sample_to_contact_points(
-    grafana: AlertingGateway,
     names: Mapping[str, str],
     context: AlertingContext,
     alerts: AlertContext,
     severity: Severity,
     now: datetime,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Answer]:
     """Send a sample alert through every integration of each contact point, whatever the routes."""
+    if not names:
+        return
     try:
-        stored = {one["spec"]["title"]: one for one in grafana.receivers()}
+        grafana = ContactPointGateway(context.grafana, _secrets(context.settings), sleep)
+        stored = {one.title: one for one in grafana.receivers()}
+    except TooOld as error:
+        yield from (Answer(name, None, f"not tested: {error}") for name in names)
+        return
     except RagtideError as error:
         yield from (Answer(name, False, str(error)) for name in names)
         return
@@ -77,28 +84,28 @@ def send_sample_to_contact_points(
     for name, key in names.items():
         title = name_of(context.names.uid_prefix, key)
         if title not in stored:
-            says = f"Grafana has no contact point {title}: run `ragtide dashboards push --alerts`"
+            says = (
+                f"Grafana shows no contact point {title} to this token: run `ragtide dashboards push --alerts`, "
+                f"or give the token permission {READ_PERMISSION}"
+            )
             yield Answer(name, False, says)
         else:
-            yield _tested(grafana, name, stored[title], content, _secrets(context.settings.contact_points[key]))
+            yield _test_receiver(grafana, name, stored[title], content)
 
 
-def _tested(grafana: AlertingGateway, name: str, receiver: Json, content: Json, secrets: Collection[str]) -> Answer:
+def _test_receiver(grafana: ContactPointGateway, name: str, receiver: Receiver, content: Json) -> Answer:
     """Test each integration: people may have added theirs, and alerts go to all."""
     says, is_ok = [], True
-    for integration in receiver["spec"]["integrations"]:
-        failure = _failure(grafana, receiver["metadata"]["name"], integration, content)
-        for secret in secrets:
-            failure = failure.replace(secret, "…")
+    for integration in receiver.integrations:
+        failure = _failure(grafana, receiver, integration, content)
         is_ok &= not failure
-        result = f"failed: {short(failure, _LONGEST)}" if failure else "sent"
-        says.append(f"{integration['type']} {result}")
+        says.append(f"{integration.type}: {short(failure, _LONGEST) if failure else 'sent'}")
     if not says:
         return Answer(name, False, "the contact point has no integration: run `ragtide dashboards push --alerts`")
     return Answer(name, is_ok, ", ".join(says))
 
 
-def _failure(grafana: AlertingGateway, receiver: str, integration: Json, content: Json) -> str:
+def _failure(grafana: ContactPointGateway, receiver: Receiver, integration: Integration, content: Json) -> str:
     try:
         return grafana.test_integration(receiver, integration, **content)
     except RagtideError as error:
@@ -132,7 +139,11 @@ def _no_alert(problem: Problem, context: AlertingContext, now: datetime) -> str:
     return ""
 
 
-def _routed_to(settings: GrafanaAlertingSettings, labels: Mapping[str, str]) -> Sequence[str]:
+def _contact_points_of_problems(settings: GrafanaAlertingSettings) -> set[str]:
+    return {settings.contact_point, *(one.contact_point for one in settings.routes)}
+
+
+def _route(settings: GrafanaAlertingSettings, labels: Mapping[str, str]) -> Sequence[str]:
     """Return the contact points that get an alert with these labels; none if ragtide routes nothing."""
     found = []
     for route in settings.routes:
@@ -144,13 +155,17 @@ def _routed_to(settings: GrafanaAlertingSettings, labels: Mapping[str, str]) -> 
     return found or [one for one in (settings.contact_point,) if one]
 
 
-def _not_routed(key: str, routed: Sequence[str]) -> str:
+def _not_routed(key: str, routed: Sequence[str], settings: GrafanaAlertingSettings) -> str:
     if not routed:
         return "grafana_alerting.contact_point is not set: only policies of others in Grafana can route to it"
-    return "" if key in routed else f"grafana_alerting.routes sends it to {', '.join(dict.fromkeys(routed))}"
+    if key in routed:
+        return ""
+    if key == settings.fault_contact_point and key not in _contact_points_of_problems(settings):
+        return "it gets only DatasourceError and DatasourceNoData"
+    return f"[grafana_alerting] sends the alert to {', '.join(dict.fromkeys(routed))}"
 
 
-def _secrets(contact: Contact) -> list[str]:
-    """Return the secrets of a contact point: an error may quote one."""
-    found = (getattr(contact, name) for name in type(contact).model_fields)
-    return [text for one in found if isinstance(one, SecretStr) and (text := one.get_secret_value())]
+def _secrets(settings: GrafanaAlertingSettings) -> set[str]:
+    """Return the secrets of all contact points: an error may quote one."""
+    found = (getattr(one, name) for one in settings.contact_points.values() for name in type(one).model_fields)
+    return {text for one in found if isinstance(one, SecretStr) and (text := one.get_secret_value())}

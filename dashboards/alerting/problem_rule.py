@@ -7,7 +7,7 @@ from ragtide.dashboards.alerting.labels import LabelColumns, alertname_sql, eval
 from ragtide.dashboards.alerting.links import Links
 from ragtide.dashboards.alerting.rule import Rule
 from ragtide.dashboards.sql import Tables
-from ragtide.drift.problems import INHIBITED_BY_APP, INHIBITED_BY_EVALUATOR, OBJECTIVE, Problem
+from ragtide.drift.problems import INHIBITED_BY_APP, INHIBITED_BY_EVALUATOR, LEAK_TYPES, OBJECTIVE, Problem
 from ragtide.drift.settings import SEVERITIES
 from ragtide.drift.sql import text
 from ragtide.drift.sql import texts as listed
@@ -15,7 +15,6 @@ from ragtide.drift.text import one_line, scope_label
 
 PROBLEM_RULE = "problems"
 PROBLEM_TITLE = "ragtide problem"  # also label `alertname` of its alerts
-_LEAKS = ("privacy", "security")  # types that are announced at once
 _LONGEST_DESCRIPTION = 3000
 _MOST_TEXTS = 1000  # alerts with a description of their own: Grafana compares each with each alert
 # Where; then type, metric and segment. Without an application, it is a problem of ragtide itself.
@@ -90,7 +89,7 @@ class ProblemRule:
         muted = "o.muted_by != '' AND (o.muted_until IS NULL OR now64(3) < o.muted_until)"
         settled = (
             f"(o.opened_at <= now64(3) - toIntervalMillisecond({round(self.wait_s * 1000)}) "
-            f"OR o.type IN {listed(_LEAKS)})"
+            f"OR o.type IN {listed(LEAK_TYPES)})"
         )
         objectives = "" if self.with_objectives else f" AND o.segment != {text(OBJECTIVE)}"
         return (

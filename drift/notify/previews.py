@@ -31,10 +31,13 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a target answered to the sample: identifiers of the messages, or why it failed."""
+    """What a target answered to the sample: identifiers of the messages, or why it failed.
+
+    `ok` is None if the target cannot be tested, which tells nothing about it.
+    """
 
     target: str
-    ok: bool
+    ok: bool | None
     says: str
 
 

@@ -11,7 +11,7 @@ True
 
 from ragtide.drift.problems import evidence, rule_lifecycle
 from ragtide.drift.problems.chart import ChartPoint, chart_points, chart_series
-from ragtide.drift.problems.classification import type_of
+from ragtide.drift.problems.classification import LEAK_TYPES, type_of
 from ragtide.drift.problems.group_store import record_groups
 from ragtide.drift.problems.groups import LONGEST_EXPECTED, EpisodeKey, Groups, group, is_leak, parents, speaks_for
 from ragtide.drift.problems.inhibition import INHIBITED_BY_APP, INHIBITED_BY_EVALUATOR, OBJECTIVE, group_key
@@ -53,6 +53,7 @@ from ragtide.drift.problems.title import LONGEST_TITLE, figure, figures_of, subj
 __all__ = [
     "INHIBITED_BY_APP",
     "INHIBITED_BY_EVALUATOR",
+    "LEAK_TYPES",
     "LONGEST_EXPECTED",
     "LONGEST_TITLE",
     "OBJECTIVE",

@@ -7,6 +7,7 @@ from ragtide.drift.windows import MetricRef
 from ragtide.evaluators.spec import RuleKind
 from ragtide.evaluators.standards import ACCOUNTABLE_AND_TRANSPARENT, ONGOING_MONITORING
 
+LEAK_TYPES = ("privacy", "security")  # private data or a secret got out
 _TYPE_OF_ASPECT: Mapping[Aspect, str] = {  # for level it follows from the kind or the metric
     "coverage": "data_quality",
     "missing": "data_quality",

@@ -11,6 +11,7 @@ from heapq import merge
 from operator import attrgetter
 from typing import Literal, NamedTuple, get_args
 
+from ragtide.drift.problems.classification import LEAK_TYPES
 from ragtide.drift.problems.inhibition import (
     COINCIDENT,
     INHIBITING_ASPECTS,
@@ -111,7 +112,7 @@ def stage_of(problem: Problem) -> Stage:
 
 def is_leak(problem: Problem) -> bool:
     """Whether private data or a secret got out."""
-    return stage_of(problem) == "leak"
+    return problem.type in LEAK_TYPES
 
 
 @dataclass(frozen=True, slots=True)

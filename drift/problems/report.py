@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ragtide.drift.attributes import evidence_of
 from ragtide.drift.leadership import Term
-from ragtide.drift.problems.classification import code_of, standards_of, type_of
+from ragtide.drift.problems.classification import LEAK_TYPES, code_of, standards_of, type_of
 from ragtide.drift.problems.kinds import Aspect, Kind
 from ragtide.drift.problems.model import EventRow, Problem, problem_id
 from ragtide.drift.problems.remediation import actions_for
@@ -238,7 +238,7 @@ def bad_share_attributes(bad: int, records: int, limit: float | None) -> dict[st
 
 def severity_of(type_: str, bad: int, traffic: int, settings: RuleSettings) -> Severity:
     """Return critical for privacy and security; otherwise decide by the share of bad traces."""
-    if type_ in ("privacy", "security"):
+    if type_ in LEAK_TYPES:
         return "critical"
     share = bad / max(traffic, bad, 1)
     if share >= settings.severity_critical:

@@ -30,6 +30,7 @@ class ReceiversState:
     namespace: str = NAMESPACE
     is_old: bool = False  # a Grafana without this API
     failures: dict[str, str] = field(default_factory=dict)  # why sending fails, by type of integration
+    hidden: set[str] = field(default_factory=set)  # titles of contact points that the token may not read
     tested: list[SentAlert] = field(default_factory=list)
 
     def answer(self, verb: str, path: list[str], body: Any) -> Answer:
@@ -38,7 +39,8 @@ class ReceiversState:
             case [_, "namespaces", namespace, "receivers", *_] if self.is_old or namespace != self.namespace:
                 return refused(404, "the server could not find the requested resource")
             case ["GET", "namespaces", _, "receivers"]:
-                return Answer(200, {"kind": "ReceiverList", "items": list(self._receivers().values())})
+                shown = [one for one in self._receivers().values() if one["spec"]["title"] not in self.hidden]
+                return Answer(200, {"kind": "ReceiverList", "items": shown})
             case ["POST", "namespaces", _, "receivers", name, "test"]:
                 return self._test(name, body["integration"], body["alert"])
         raise AssertionError(f"the contract has {verb} {path}, this server does not")

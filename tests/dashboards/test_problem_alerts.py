@@ -17,7 +17,7 @@ from ragtide.drift.jobs import server_time
 from ragtide.drift.leadership import elect
 from ragtide.drift.notify import AlertContext, alert_of
 from ragtide.drift.notify.open_problems import OpenProblems
-from ragtide.drift.problems import EventRow, load_problems, record_groups
+from ragtide.drift.problems import EventRow, is_leak, load_problems, record_groups
 from ragtide.drift.routes import Route
 from ragtide.drift.settings import JobSettings
 from ragtide.evaluators.errors import ConfigError
@@ -166,10 +166,15 @@ def test_problems_wait_for_their_parents_and_leaks_do_not(database: Database) ->
     now = server_time(database)
     database.insert(
         "problem_events",
-        [opened("new", now, app="a"), opened("leak", now, app="a", type="privacy", metric="pii_leakage.passes")],
+        [
+            opened("new", now, app="a"),
+            opened("leak", now, app="a", type="privacy", metric="pii_leakage.passes"),
+            opened("found", now, app="a", type="security", aspect="finding", metric="pii_leakage.passes"),
+        ],
     )
-    assert {one["problem_id"] for one in in_grafana(database)} == {"leak"}
-    assert len(in_grafana(database, jobs=JobSettings(group_wait_s=0))) == 2
+    at_once = {one.problem_id for one in load_problems(database) if is_leak(one)}
+    assert {one["problem_id"] for one in in_grafana(database)} == at_once == {"leak", "found"}
+    assert len(in_grafana(database, jobs=JobSettings(group_wait_s=0))) == 3
 
 
 @pytest.mark.clickhouse

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from ragtide.evaluators.errors import ConfigError, RagtideError, Refused, Transient
+from ragtide.sinks.grafana import GrafanaGateway
 from ragtide.sinks.grafana_alerting import AlertingGateway
+from ragtide.sinks.grafana_contact_points import ContactPointGateway, Integration, Receiver
 from tests.contracts.check_grafana import OURS, RESOURCES, VERBS, load
 from tests.contracts.grafana_receivers_state import NAMESPACE
 from tests.contracts.grafana_server import Fault, GrafanaServer
@@ -29,9 +31,10 @@ RULE = {
         for ref in ("A", "B")
     ],
 }  # fmt: skip
-INTEGRATION = {
+INTEGRATION = Integration("webhook", {
     "uid": "p", "type": "webhook", "version": "v1", "settings": {"url": "https://a"}, "disableResolveMessage": False,
-}  # fmt: skip
+})  # fmt: skip
+RECEIVER = Receiver("UA", "P", (INTEGRATION,))
 GROUP = {"title": "g", "folderUid": "f", "interval": 60, "rules": [RULE]}
 
 
@@ -41,8 +44,9 @@ class Call(NamedTuple):
     verb: str
     path: str
     of: str  # the path in our description
-    make: Callable[[AlertingGateway], Any]
+    make: Callable[[Any], Any]
     absent: bool = False  # 404 says that there is none, which is an answer
+    gateway: type[GrafanaGateway] = AlertingGateway
 
 
 CALLS = [
@@ -82,11 +86,12 @@ CALLS = [
     Call("GET", f"{BASE}/policies", f"{BASE}/policies", lambda g: g.policies()),
     Call("PUT", f"{BASE}/policies", f"{BASE}/policies",
          lambda g: g.put_policies({"receiver": "grafana-default-email"})),
-    Call("GET", "/api/frontend/settings", "/api/frontend/settings", lambda g: g.receivers()),
+    Call("GET", "/api/frontend/settings", "/api/frontend/settings", lambda g: g.receivers(),
+         gateway=ContactPointGateway),
     Call("GET", f"{NAMESPACES}/{NAMESPACE}/receivers", f"{NAMESPACES}/{{namespace}}/receivers",
-         lambda g: g.receivers()),
+         lambda g: g.receivers(), gateway=ContactPointGateway),
     Call("POST", f"{NAMESPACES}/{NAMESPACE}/receivers/UA/test", f"{NAMESPACES}/{{namespace}}/receivers/{{name}}/test",
-         lambda g: g.test_integration("UA", INTEGRATION, {"app": "a"}, {})),
+         lambda g: g.test_integration(RECEIVER, INTEGRATION, {"app": "a"}, {}), gateway=ContactPointGateway),
 ]  # fmt: skip
 NEEDS_AN_ANSWER = {
     *("GET /api/folders", "GET /api/dashboards/uid/a", "GET /api/annotations", "POST /api/annotations"),
@@ -124,7 +129,7 @@ def test_an_error_is_a_sentence_that_names_call_and_status(grafana: GrafanaServe
     pauses: list[float] = []
     headers = {"Retry-After": "2"} if status == 429 else {}
     grafana.faults.append(Fault(call.verb, call.path, status, body, headers, times=99))
-    gateway = AlertingGateway(grafana.settings(), pauses.append)
+    gateway = call.gateway(grafana.settings(), sleep=pauses.append)
     if status == 404 and call.absent:
         call.make(gateway)
         return
@@ -141,7 +146,7 @@ def test_an_error_is_a_sentence_that_names_call_and_status(grafana: GrafanaServe
 def test_an_empty_answer_is_done_or_an_error_of_ours(grafana: GrafanaServer, call: Call) -> None:
     prepare(grafana, call)
     grafana.faults.append(Fault(call.verb, call.path, 204, b""))
-    gateway = AlertingGateway(grafana.settings(), lambda _: None)
+    gateway = call.gateway(grafana.settings(), sleep=lambda _: None)
     if ids(call) in NEEDS_AN_ANSWER:
         with pytest.raises(ConfigError, match="where Grafana gives"):
             call.make(gateway)
@@ -155,10 +160,20 @@ def test_no_answer_in_time_is_transient_and_names_the_call(grafana: GrafanaServe
     released = threading.Event()
     grafana.faults.append(Fault(call.verb, call.path, 200, b"{}", hold=released, times=4))
     try:
-        with pytest.raises(Transient, match=f"did not answer {call.verb} {call.path}"):
-            call.make(AlertingGateway(grafana.settings(timeout_s=0.05), lambda _: None))
+        with pytest.raises(
+            Transient, match=rf"did not answer {call.verb} {call.path} within grafana\.timeout_s \(0\.05 s\)"
+        ):
+            call.make(call.gateway(grafana.settings(timeout_s=0.05), sleep=lambda _: None))
     finally:
         released.set()
+
+
+@pytest.mark.parametrize("call", CALLS, ids=ids)
+def test_a_connection_that_ends_is_transient_and_names_the_call(grafana: GrafanaServer, call: Call) -> None:
+    prepare(grafana, call)
+    grafana.faults.append(Fault(call.verb, call.path, times=4))
+    with pytest.raises(Transient, match=f"did not answer {call.verb} {call.path}: the connection ended"):
+        call.make(call.gateway(grafana.settings(), sleep=lambda _: None))
 
 
 def prepare(grafana: GrafanaServer, call: Call) -> None:

@@ -9,6 +9,7 @@ from pydantic import SecretStr
 
 from ragtide.evaluators.errors import ConfigError, Refused, Transient
 from ragtide.sinks.grafana import GrafanaGateway
+from ragtide.sinks.grafana_answers import Busy
 from ragtide.sinks.settings import GrafanaSettings
 from tests.contracts.grafana_server import READ_ONLY_TOKEN, TOKEN, Fault, GrafanaServer
 
@@ -142,8 +143,10 @@ def test_a_server_that_does_not_answer_in_time_is_transient(grafana: GrafanaServ
 
 def test_nobody_there_is_transient() -> None:
     settings = GrafanaSettings(url="http://127.0.0.1:1", token=SecretStr(TOKEN))
-    with pytest.raises(Transient, match=r"Grafana at http://127\.0\.0\.1:1 did not answer GET /api/health"):
+    said = r"Grafana at http://127\.0\.0\.1:1 did not answer GET /api/health: no connection"
+    with pytest.raises(Busy, match=said) as raised:
         GrafanaGateway(settings, Pauses()).check()
+    assert not raised.value.may_have_arrived
 
 
 def test_empty_answers_are_fine(grafana: GrafanaServer) -> None:
@@ -180,6 +183,14 @@ def test_what_a_person_must_change(
 def test_missing_rights_are_named(grafana: GrafanaServer) -> None:
     with pytest.raises(ConfigError, match="annotations:create"):
         annotate(gateway(grafana, token=READ_ONLY_TOKEN))
+
+
+def test_an_error_names_what_grafana_names(grafana: GrafanaServer) -> None:
+    """Masks are for errors of contact points alone."""
+    said = b'{"message": "data source ragtide-clickhouse-0123456789 has no file /etc/grafana/certs/ca2.pem"}'
+    grafana.faults.append(Fault("GET", "/api/annotations", 400, said))
+    with pytest.raises(Refused, match=r"ragtide-clickhouse-0123456789 has no file /etc/grafana/certs/ca2\.pem$"):
+        gateway(grafana).find_annotations("ragtide")
 
 
 def test_refused_content_is_refused(grafana: GrafanaServer) -> None:

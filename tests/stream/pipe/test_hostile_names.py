@@ -145,7 +145,11 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
         ["{problem}", "--config", "{contacts}"],
         [HOSTILE, "--config", "{notify}"],
     ),
-    "notify test": (["--config", "{notify}"], ["--config", "{notify}", "--target", HOSTILE]),
+    "notify test": (
+        ["--config", "{notify}"],
+        ["--config", "{notify}", "--target", HOSTILE],
+        ["--config", "{contacts}", "--target", "contact_point:operators"],
+    ),
     "view": (["--listen", HOSTILE], ["--config", HOSTILE]),
 }
 # Their JSON has the stored names, unchanged.
