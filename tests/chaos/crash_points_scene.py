@@ -23,7 +23,7 @@ SECTIONS: Sections = {
     "evaluators": {"enabled": ["operations", "inputs"]},
     "windows": {"out_of_orderness_s": 2, "heartbeat_timeout_s": 10, "idle_after_s": 1, "sizes_s": [60]},
     "rules": {"k": 1, "m": 1, "min_sample": 5},
-    "jobs": {"every_s": 1, "reconcile_every_s": 1, "checks_every_s": 1},
+    "jobs": {"every_s": 1, "reconcile_every_s": 1, "checks_every_s": 10},
 }
 _LOOK_S = 0.3  # a look costs the brokers or the database tens of milliseconds
 _STEADY_S = 0.1
