@@ -12,8 +12,9 @@ PAGE = Path(__file__).parents[3] / "docs" / "opentelemetry.md"
 
 
 def printed() -> str:
-    """The one block of YAML on the page."""
-    [block] = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    """The one block of YAML on the page that exports to Kafka."""
+    blocks = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    [block] = [block for block in blocks if "kafka:" in block]
     return str(block)
 
 
