@@ -14,7 +14,7 @@ cuts a longer `Name` and appends a hash. A longer `TraceId`, longer lists and nu
 import hashlib
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -183,7 +183,6 @@ class Trace(
     constraints: Annotated[tuple[Any, ...] | None, Meta(description="Older form of condition.")] = None
     relevance: Annotated[Mapping[Name, float] | None, Meta(description="Relevance grade by chunk id.")] = None
     labels: Annotated[Labels | None, Meta(description="Labels of a classification.")] = None
-    thumbs: Annotated[Literal["up", "down"] | None, Meta(description="A person's verdict on the answer.")] = None
     artifacts: Annotated[tuple[Artifact, ...] | None, Meta(description="Files and other results of an agent.")] = None
     boxes: Annotated[Boxes | None, Meta(description="Boxes, polygons or masks of an image.")] = None
     model: Annotated[Model | None, Meta(description="Model, its provider and the version of the prompt.")] = None

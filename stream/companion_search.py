@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ragtide.drift import sql
 from ragtide.evaluators.companions import companion_of
-from ragtide.evaluators.errors import Transient
+from ragtide.evaluators.errors import RagtideError
 from ragtide.evaluators.plan import is_on
 from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
@@ -40,7 +40,8 @@ class Companion(NamedTuple):
 def with_found_companions(settings: Settings, registry: Mapping[str, Evaluator], database: Database) -> Settings:
     """Add a companion for each metric of a sampled judge that names none and has none in the settings.
 
-    Without ClickHouse none is added. Whichever is chosen, estimates stay unbiased: a worse one makes wider intervals.
+    Where scores cannot be read none is added. Whichever is chosen, estimates stay unbiased: a worse one makes wider
+    intervals.
     """
     judge = settings.evaluators.judge
     if not judge.finds_companions:
@@ -58,7 +59,7 @@ def with_found_companions(settings: Settings, registry: Mapping[str, Evaluator],
         return settings
     try:
         found = {one.metric: one for one in _candidates(database, lacking, cheap) if one.lowest >= _WEAKEST}
-    except Transient as error:
+    except RagtideError as error:
         log.warning("companions of judges cannot be looked for, and only named ones are used: %s", error)
         return settings
     for one in found.values():
@@ -72,7 +73,10 @@ def with_found_companions(settings: Settings, registry: Mapping[str, Evaluator],
 
 
 def _candidates(database: Database, metrics: set[str], cheap: list[str]) -> Iterator[Companion]:
-    """Correlate the judges' metrics with each metric of the cheap evaluators; the best of a metric comes last."""
+    """Correlate the judges' metrics with each metric of the cheap evaluators; the best of a metric comes last.
+
+    Within applications and environments: a metric that only differs between them makes no window's estimate better.
+    """
     judges = sorted({name.rpartition(".")[0] for name in metrics})
     key = "app, environment, toStartOfMinute(time) AS minute, trace_id"
     newest = (
@@ -90,19 +94,23 @@ def _candidates(database: Database, metrics: set[str], cheap: list[str]) -> Iter
     rows = database.rows(
         f"""
         WITH judged AS ({judged})
-        SELECT metric, companion, sum(w) AS total, sum(w * w) AS squares, sum(w * x) / total AS mean_x,
-            sum(w * y) / total AS mean_y, sum(w * x * x) / total - mean_x * mean_x AS var_x,
-            sum(w * y * y) / total - mean_y * mean_y AS var_y, sum(w * x * y) / total - mean_x * mean_y AS both
+        SELECT metric, companion, sum(w) AS total, sum(ww) AS squares, sum(wxx - wx * wx / w) AS var_x,
+            sum(wyy - wy * wy / w) AS var_y, sum(wxy - wx * wy / w) AS both
+        FROM (
+        SELECT metric, companion, sum(weight) AS w, sum(weight * weight) AS ww, sum(weight * x) AS wx,
+            sum(weight * y) AS wy, sum(weight * x * x) AS wxx, sum(weight * y * y) AS wyy, sum(weight * x * y) AS wxy
         FROM (
             SELECT concat(j.evaluator, '.', score.1) AS metric, concat(c.evaluator, '.', other.1) AS companion,
-                toFloat64(j.weight) AS w, other.2 AS x, score.2 AS y
+                app, environment, toFloat64(j.weight) AS weight, other.2 AS x, score.2 AS y
             FROM judged AS j
             INNER JOIN (SELECT * FROM ({compared}) WHERE {scored}) AS c USING (app, environment, minute, trace_id)
             ARRAY JOIN CAST(j.metrics, 'Array(Tuple(String, Float64))') AS score
             ARRAY JOIN CAST(c.metrics, 'Array(Tuple(String, Float64))') AS other
-            WHERE w > 0
+            WHERE weight > 0
         )
         WHERE metric IN {sql.texts(sorted(metrics))}
+        GROUP BY metric, companion, app, environment
+        )
         GROUP BY metric, companion ORDER BY metric, companion
         """
     )

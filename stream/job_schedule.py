@@ -118,9 +118,7 @@ def _anomaly_job(stopped: Callable[[], bool]) -> Job:
 
 def _label_job(settings: Settings, database: Database, telemetry: Telemetry) -> Job:
     kafka = settings.kafka
-    joins_thumbs = settings.sampling.always.thumbs_down
-    max_bytes = settings.ingest.max_bytes
-    labels = LabelJob(database, kafka, max_bytes, telemetry, partial(send, kafka), joins_thumbs=joins_thumbs)
+    labels = LabelJob(database, kafka, settings.ingest.max_bytes, telemetry, partial(send, kafka))
 
     def job(jobs: JobContext, now: datetime) -> RunResult:
         found = labels.run(now)

@@ -12,7 +12,7 @@ FIELDS: tuple[PromptField, ...] = get_args(PromptField)
 LONGEST_PROMPT = 20_000  # characters: every call pays for them
 VERDICT = "Your verdict is true or false."
 _PREFIX = "byop."
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+_PLACEHOLDER = re.compile(r"\{\{(?P<text>\w+)\}\}|\{\s*(?P<field>[^\W\d]\w*)\s*\}")  # {{word}} stands for {word}
 
 
 class UserPrompt(BaseModel, extra="forbid", frozen=True):
@@ -45,7 +45,7 @@ class UserPrompt(BaseModel, extra="forbid", frozen=True):
     @property
     def fields(self) -> tuple[PromptField, ...]:
         """The fields of a trace that the prompt needs."""
-        named = set(_PLACEHOLDER.findall(self.template))
+        named = _named(self.template)
         return tuple(field for field in FIELDS if field in named)
 
     @property
@@ -64,8 +64,14 @@ def evaluator_of(prompt: str) -> str | None:
     return prompt.removeprefix(_PREFIX) if prompt.startswith(_PREFIX) else None
 
 
+def _named(template: str) -> list[str]:
+    """Return the fields that its placeholders name, valid or not."""
+    return [field for found in _PLACEHOLDER.finditer(template) if (field := found["field"])]
+
+
 def _input_name(placeholder: re.Match[str]) -> str:
-    return f'the input "{placeholder[1]}"'
+    field = placeholder["field"]
+    return f'the input "{field}"' if field else f"{{{placeholder['text']}}}"
 
 
 def _check_template(text: str) -> None:
@@ -79,7 +85,7 @@ def _check_template(text: str) -> None:
     except UnicodeEncodeError:
         raise ValueError("the prompt is not UTF-8") from None
     valid = ", ".join(f"{{{field}}}" for field in FIELDS)
-    named = _PLACEHOLDER.findall(text)
+    named = _named(text)
     if unknown := next((name for name in named if name not in FIELDS), None):
         raise ValueError(f"the prompt has an unknown placeholder {{{unknown[:40]}}} (valid: {valid})")
     if not named:

@@ -32,27 +32,26 @@ _NO_ID = "record"  # stands for the trace id of a record's own verdict
 class PeopleLabels:
     """What people say of answers: whether they are bad, by trace or by number of the record.
 
-    Labels are thumbs; with `good_from` scores, which are good from there on. `faults` are verdicts in records that
-    cannot be read.
+    Labels are thumbs; with `good_from` scores, which are good from there on. Verdicts in records count unless labels
+    were read; `faults` are those that cannot be read.
     """
 
     good_from: float | None = None
     by_trace: dict[str, bool] = field(default_factory=dict)
     by_record: dict[int, bool] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    from_records: bool = True
 
     def read(self, source: Source, max_bytes: int) -> None:
-        """Read labels as messages of `rag.labels`; of several of one trace the last one counts. Raises `ConfigError`.
-
-        They take the place of verdicts in records.
-        """
+        """Read labels as messages of `rag.labels`, of each trace the last one. Raises `ConfigError`."""
+        self.from_records = False
         for label, _ in read_labels(source, max_bytes, f"{source.name}: some labels cannot be read"):
             if (is_bad := self._is_bad(label.verdict)) is not None:
                 self.by_trace[label.trace_id] = is_bad
 
     def collect(self, source: Source, max_bytes: int) -> Source:
         """Return the source; the field `verdict` of its records is collected while they are read."""
-        return source._replace(items=self._collected(source.items, max_bytes))
+        return source._replace(items=self._collected(source.items, max_bytes)) if self.from_records else source
 
     def of(self, score: Score) -> bool | None:
         """Return whether people say that the answer is bad, or None."""

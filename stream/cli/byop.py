@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ragtide.stream.api.inputs import Source
 
 _REJECTED = 1
+_NO_VERDICT = 2  # such as a wrong key: something must change
 
 
 @click.group()
@@ -75,9 +76,10 @@ def try_command(
     """Judge every trace of a file with PROMPT, the name of a prompt in the settings, and compare with people's labels.
 
     Prints a verdict per trace, counts, tokens, the cost, the cost of 1,000 traces and the agreement: kappa beyond
-    chance (0 none, 1 full), precision and recall of traces that fail. Needs neither Kafka nor ClickHouse and stores
-    nothing. Limits of the settings hold for the run; sampling does not. PROMPT may be in evaluators.disabled, so that
-    no worker runs it yet. Exit status 1 means that a record or its field verdict was rejected.
+    chance (0 none, 1 full), precision and recall of traces that fail. Needs neither Kafka nor ClickHouse, and stores
+    replies in the judge's cache alone. Limits of the settings hold for the run; sampling does not. PROMPT may be in
+    evaluators.disabled, so that no worker runs it yet. Exit status 1 means that a record or its field verdict was
+    rejected, 2 that the judge failed on every trace.
 
     \b
     Examples:
@@ -109,6 +111,8 @@ def try_command(
         say_json(as_object(trial))
     else:
         say(*lines(trial))
+    if trial.verdicts and all(one.status == "failed" for one in trial.verdicts):
+        sys.exit(_NO_VERDICT)
     sys.exit(_REJECTED if trial.result.rejected or trial.label_faults else 0)
 
 

@@ -95,8 +95,6 @@ class Sampler:
             found += [at for at, ctx in enumerate(batch) if self._first_traces.include(ctx)]
         if self._always.errors:
             found += [at for at, ctx in enumerate(batch) if ctx.trace.error is not None]
-        if self._always.thumbs_down:
-            found += [at for at, ctx in enumerate(batch) if ctx.trace.thumbs == "down"]
         return found
 
     def _worse(self, batch: Sequence[TraceContext], cheap: CheapScores) -> list[int]:

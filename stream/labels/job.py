@@ -50,16 +50,8 @@ class LabelJob:
     """Remembers its last result per trace: runs overlap, because rows show up a little after their ingest time."""
 
     def __init__(
-        self,
-        database: Database,
-        kafka: KafkaSettings,
-        max_bytes: int,
-        telemetry: Telemetry,
-        send: Send,
-        *,
-        joins_thumbs: bool = False,
+        self, database: Database, kafka: KafkaSettings, max_bytes: int, telemetry: Telemetry, send: Send
     ) -> None:
-        self._facts = Facts._fields[1:] if joins_thumbs else Facts._fields[1:-1]
         self._database = database
         self._kafka = kafka
         self._max_bytes = max_bytes
@@ -73,7 +65,7 @@ class LabelJob:
         `now` is the server's time. Raises `Transient`; the next run goes on.
         """
         database, done = self._database, Counter[Result]()
-        trace_ids = recently_labelled(database, self._since(), self._facts)
+        trace_ids = recently_labelled(database, self._since())
         self._last_results = {id_: found for id_ in trace_ids if (found := self._last_results.get(id_)) is not None}
         for batch in batches(trace_ids):
             done += self._join(batch)
@@ -88,7 +80,7 @@ class LabelJob:
         return datetime.fromtimestamp(since_ms / 1000, UTC) - cursors.INGEST_OVERLAP if since_ms else _NEVER
 
     def _join(self, trace_ids: Sequence[str]) -> Counter[Result]:
-        facts, traces = facts_of(self._database, trace_ids, self._facts), traces_of(self._database, trace_ids)
+        facts, traces = facts_of(self._database, trace_ids), traces_of(self._database, trace_ids)
         due = {id_: trace for id_, trace in traces.items() if id_ in facts and self._is_due(id_, trace, facts[id_])}
         texts = texts_of(self._database, due)
         messages, results = {}, {}

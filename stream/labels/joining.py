@@ -16,16 +16,12 @@ _classes = msgspec.json.Decoder(str | tuple[str, ...])
 
 
 class Facts(NamedTuple):
-    """The newest of each fact about a trace, in columns of `labels`: JSON but for thumbs; empty: none.
-
-    The revision counts the labels with facts.
-    """
+    """The newest of each fact about a trace, as JSON (empty: none). The revision counts the labels with facts."""
 
     revision: int
     expected: str
     relevance: str
     classes: str
-    thumbs: str
 
 
 class MessagePosition(NamedTuple):
@@ -56,7 +52,6 @@ def enrich(trace: Trace, facts: Facts) -> Trace:
         expected=_expected.decode(facts.expected) if facts.expected else trace.expected,
         relevance=_relevance.decode(facts.relevance) if facts.relevance else trace.relevance,
         labels=labels,
-        thumbs=facts.thumbs or trace.thumbs,
     )
 
 

@@ -12,6 +12,7 @@ from ragtide.stream.labels.joining import Facts, MessagePosition
 
 _TRACES = 50  # of one statement: their texts are in memory together
 _CHARACTERS = 30_000  # of their ids: a statement may be 256 KiB long
+_JOINS = "(expected != '' OR relevance != '' OR classes != '')"
 _STREAMED = "run_id IN ('live', 'probe')"
 
 
@@ -30,16 +31,15 @@ class VersionedTexts(NamedTuple):
     texts: StoredTexts
 
 
-def recently_labelled(database: Database, since: datetime, facts: Sequence[str]) -> list[str]:
-    """Ids of traces with one of these facts, columns of `labels`, if a label or the trace was stored after `since`."""
-    has_fact = _has_one(facts)
+def recently_labelled(database: Database, since: datetime) -> list[str]:
+    """Ids of traces with facts, if a label or the trace was stored after `since`."""
     rows = database.rows(
         f"""
-        SELECT DISTINCT trace_id FROM labels WHERE {has_fact} AND ingested_at >= {{since:DateTime64(3, 'UTC')}}
+        SELECT DISTINCT trace_id FROM labels WHERE {_JOINS} AND ingested_at >= {{since:DateTime64(3, 'UTC')}}
         UNION DISTINCT
         SELECT DISTINCT trace_id FROM traces
         WHERE {_STREAMED} AND ingested_at >= {{since:DateTime64(3, 'UTC')}}
-            AND trace_id IN (SELECT trace_id FROM labels WHERE {has_fact})
+            AND trace_id IN (SELECT trace_id FROM labels WHERE {_JOINS})
         """,
         {"since": since},
     )
@@ -58,24 +58,22 @@ def batches(trace_ids: Sequence[str]) -> Iterator[Sequence[str]]:
         yield trace_ids[start:]
 
 
-def facts_of(database: Database, trace_ids: Sequence[str], facts: Sequence[str]) -> dict[str, Facts]:
-    """Return these facts by trace, the others empty; of several labels with the same fact the newest counts."""
-    newest = ", ".join(f"argMaxIf({fact}, (version, partition), {fact} != '') AS newest_{fact}" for fact in facts)
+def facts_of(database: Database, trace_ids: Sequence[str]) -> dict[str, Facts]:
+    """Facts by trace; of several labels with the same fact the newest counts."""
+    newest = ", ".join(
+        f"argMaxIf({fact}, (version, partition), {fact} != '') AS newest_{fact}"
+        for fact in ("expected", "relevance", "classes")
+    )
     rows = database.rows(
         f"SELECT trace_id, count() AS revision, {newest} FROM labels FINAL "
-        f"WHERE {_has_one(facts)} AND trace_id IN {sql.texts(trace_ids)} GROUP BY trace_id"
+        f"WHERE {_JOINS} AND trace_id IN {sql.texts(trace_ids)} GROUP BY trace_id"
     )
     return {
         row["trace_id"]: Facts(
-            min(row["revision"], LAST_REVISION), *(str(row.get(f"newest_{fact}", "")) for fact in Facts._fields[1:])
+            min(row["revision"], LAST_REVISION), row["newest_expected"], row["newest_relevance"], row["newest_classes"]
         )
         for row in rows
     }
-
-
-def _has_one(facts: Sequence[str]) -> str:
-    conditions = " OR ".join(f"{fact} != ''" for fact in facts)
-    return f"({conditions})"
 
 
 def traces_of(database: Database, trace_ids: Sequence[str]) -> dict[str, StoredTrace]:

@@ -27,11 +27,6 @@ class AlwaysSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
     """Traces that are in every sample."""
 
     errors: bool = Field(default=False, description="Evaluate every trace with an error.")
-    thumbs_down: bool = Field(
-        default=False,
-        description="Evaluate every trace to which a person gave a thumbs-down. A verdict in `rag.labels` sends its "
-        "trace through the lanes again.",
-    )
     worse_than: dict[str, float] = Field(
         default={},
         description="Lane judge: judge every trace with a worse score than this, by cheap metric, e.g. "
@@ -94,4 +89,6 @@ class SamplingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fal
 
     def highest_rate(self, lane: Lane) -> float:
         """Return the highest share of an evaluator of the lane, about."""
-        return max(self.lanes.get(lane, 1.0), *self.evaluators.values(), *(rule.rate for rule in self.rules), 0.0)
+        rate = max(self.lanes.get(lane, 1.0), *self.evaluators.values(), *(rule.rate for rule in self.rules), 0.0)
+        times = max((unsure.times for unsure in self.unsure.values()), default=1.0) if lane == "judge" else 1.0
+        return min(1.0, rate * times)

@@ -69,6 +69,9 @@ def fault(**prompt: Any) -> str:
         ({"prompt": " \n"}, "the prompt is empty"),
         ({"prompt": "Is it good?"}, "the prompt has no placeholder"),
         ({"prompt": "Is {anwser} good? {answer}"}, "unknown placeholder {anwser} (valid: {question}, {answer},"),
+        ({"prompt": "Is { anwser } good? {answer}"}, "unknown placeholder {anwser} (valid: {question}, {answer},"),
+        ({"prompt": "Is {текст} good? {answer}"}, "unknown placeholder {текст} (valid: {question}, {answer},"),
+        ({"prompt": "Is {{answer}} good?"}, "the prompt has no placeholder"),
         ({"prompt": "{answer}" + "x" * LONGEST_PROMPT}, "the prompt is longer than 20,000 characters"),
         ({"prompt": "{answer} \ud800"}, "the prompt is not UTF-8"),
         ({"file": "/nowhere/a.md"}, "file /nowhere/a.md cannot be read: FileNotFoundError"),
@@ -79,6 +82,12 @@ def test_a_prompt_that_cannot_be_used_is_an_error_that_names_its_setting(prompt:
     found = fault(**prompt)
     assert "evaluators.judge.byop.mine: " in found
     assert said in found
+
+
+def test_braces_that_are_no_placeholder_are_text() -> None:
+    prompt = settings_of(mine={"prompt": 'Like {"a": {"b": 1}}, {{answer}} and { answer }?'}).judge.byop["mine"]
+    assert prompt.fields == ("answer",)
+    assert prompt.instructions.startswith('Like {"a": {"b": 1}}, {answer} and the input "answer"?')
 
 
 def test_a_file_that_is_no_text_or_too_long_is_an_error(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ragtide.evaluators import registry
-from ragtide.evaluators.errors import Transient
+from ragtide.evaluators.errors import ConfigError, Transient
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from ragtide.sinks.rows import ScoreRow
@@ -106,12 +106,28 @@ def test_traces_that_stand_for_others_count_more(clickhouse_server: EmbeddedClic
         assert found(database, settings()) == {}
 
 
-def test_without_clickhouse_only_named_companions_are_used(
-    database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+def test_a_metric_that_differs_between_applications_only_is_no_companion(
+    clickhouse_server: EmbeddedClickHouse,
+) -> None:
+    rng, now = np.random.default_rng(5), datetime.now(UTC) - timedelta(hours=1)
+    with fresh_database(clickhouse_server) as database:
+        made = []
+        for at in range(TRACES):
+            level, app = 10.0 * (at % 2), f"app{at % 2}"
+            for evaluator, key in (("answer_relevancy", "answer_relevancy"), ("rouge", "rouge_l")):
+                metrics = {key: level + rng.normal()}
+                made.append(score_row(now + timedelta(seconds=at), f"t{at}", metrics, evaluator=evaluator, app=app))
+        database.insert("scores", made)
+        assert found(database, settings()) == {}
+
+
+@pytest.mark.parametrize("error", [Transient("ClickHouse is away"), ConfigError("no right to read scores")])
+def test_without_scores_only_named_companions_are_used(
+    database: Database, error: Exception, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: Any) -> None:
-        raise Transient("ClickHouse is away")
+        raise error
 
     monkeypatch.setattr(database, "rows", away)
     assert found(database, settings(companions={"ragas.ragas": ""})) == {"ragas.ragas": ""}
-    assert any("only named ones are used: ClickHouse is away" in line for line in caplog.messages)
+    assert any(f"only named ones are used: {error}" in line for line in caplog.messages)

@@ -65,8 +65,7 @@ class Scene:
 
     def restart_jobs(self) -> None:
         """A new process, which remembers nothing."""
-        thumbs = self.settings.sampling.always.thumbs_down
-        self.job = LabelJob(self.database, self.settings.kafka, 1 << 20, self.telemetry, self.send, joins_thumbs=thumbs)
+        self.job = LabelJob(self.database, self.settings.kafka, 1 << 20, self.telemetry, self.send)
 
     def placed(self, topic: str, value: Any, headers: Any = ()) -> StoredRecord:
         """A message at the end of its topic."""

@@ -81,21 +81,6 @@ def test_every_interleaving_leaves_the_same_rows(database: Database) -> None:
     assert scene.everything() == before
 
 
-def test_a_thumbs_down_puts_its_trace_into_every_sample(database: Database) -> None:
-    """And a later thumbs-up takes it out again. Verdicts send nothing where the setting is off."""
-    scene = Scene(database, {"sampling": {"lanes": {"fast": 1e-12}, "always": {"thumbs_down": True}}})
-    scene.take([scene.trace("t", expected=["old"]), scene.trace("other", expected=["old"])])
-    for thumbs, status in (("down", "scored"), ("up", "sampled_out")):
-        scene.read([scene.label("t", verdict={"thumbs": thumbs}), scene.label("other", verdict={"comment": "fine"})])
-        scene.settle()
-        assert scene.score("t", "exact_match")["status"] == status
-        assert scene.score("other", "exact_match")["status"] == "sampled_out"
-    off = Scene(database, {"sampling": {"lanes": {"fast": 1e-12}}})
-    off.take([off.trace("u", expected=["old"])])
-    off.read([off.label("u", verdict={"thumbs": "down"})])
-    assert off.join() == {}
-
-
 def rows_of(tables: dict[str, list[dict[str, Any]]], table: str, trace_id: str) -> list[dict[str, Any]]:
     return [row for row in tables[table] if row["trace_id"] == trace_id]
 

@@ -151,14 +151,6 @@ def test_a_trace_with_an_error_is_scored_for_certain_unless_the_evaluator_is_off
     assert share(scores({"lanes": {"fast": 0.01}, **always}, many(50))) < 0.2
 
 
-def test_of_thumbs_only_those_down_are_scored_for_certain() -> None:
-    sampling = {"lanes": {"fast": 1e-9}, "always": {"thumbs_down": True}}
-    for thumbs, status, weight in (("down", "scored", 1.0), ("up", "sampled_out", 1e9)):
-        (row,) = scores(sampling, many(1, thumbs=thumbs))
-        assert row.status == status
-        assert row.weight == pytest.approx(weight)
-
-
 @given(st.lists(st.floats(0.2, 1), min_size=1, max_size=4), st.integers(1, 40))
 def test_weights_of_scored_traces_add_up_to_the_traffic(rates: list[float], size: int) -> None:
     """Within five standard deviations."""
@@ -364,4 +356,6 @@ def test_the_slices_of_the_lane_judge_follow_the_highest_rate() -> None:
         return limits_of(Settings.model_validate({"evaluators": endpoint, "sampling": sampling}), "judge").slice_records
 
     assert records(lanes={"judge": 0.1}) == 320
+    unsure = {"support.support": {"at": 0.5, "within": 0.2, "times": 2}}
+    assert records(lanes={"judge": 0.1}, unsure=unsure) == 160
     assert records(lanes={"judge": 0.1}, rules=[{"app": "shop", "rate": 0.5}]) == 64
