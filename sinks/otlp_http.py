@@ -50,6 +50,7 @@ class OtlpHttpClient:
         self._headers = {name: value.get_secret_value() for name, value in headers.items()}
         self._headers |= {"Content-Type": "application/json", "Content-Encoding": "gzip", "User-Agent": "ragtide"}
         self._poster = HttpPoster(url, ca_file, timeout_s, setting, f"{setting}.headers and .url", clock)
+        self.where = self._poster.where
 
     def connected(self) -> AbstractContextManager[None]:
         """Keep a connection open for several batches."""
