@@ -27,8 +27,8 @@ from ragtide.sinks.otlp_http import Accepted
 logger = logging.getLogger(__name__)
 
 Outcome = Literal["sent", "unknown", "rejected", "refused", "too_old", "superseded", "no_trace_id"]
-_MOST_REFUSED = 20  # rows in a row while none is accepted, before the target is at fault and not the rows
-_MOST_BUSY = 3  # runs that a batch may fail, before the rows at fault are looked for
+_MOST_REFUSED = 20  # rows in a row, before the target is at fault and not the rows
+_MOST_BUSY = 3  # runs that the same batch may fail, before the rows at fault are looked for
 
 
 class EventSender(Protocol):
@@ -72,7 +72,7 @@ class _Run:
     events: dict[Outcome, int] = field(default_factory=dict)
     attempted: int = 0  # events in batches that were accepted
     left_out: list[_LeftOut] = field(default_factory=list)
-    unproven: int = 0  # refused rows since the target last accepted any
+    refused: int = 0  # rows since the target last accepted any
     error: Refused | Busy | None = None
 
     def count(self, outcome: Outcome, number: int) -> None:
@@ -116,7 +116,7 @@ class ScoreExport:
         self._delays_s = delays()
         self._retry_at: datetime | None = None
         self._failure = ""
-        self._busy = 0  # failed runs whose target was not away
+        self._busy = 0  # failed runs since a batch was accepted, whose target was not away
         self._cursor = f"export:{sender.name}"
 
     def run(self, evaluators: Mapping[str, Evaluator], epoch: int, now: datetime) -> int:
@@ -162,7 +162,7 @@ class ScoreExport:
             if not self._send_page(run, page):
                 return
             position = page.end
-        if run.unproven:
+        if run.refused:
             self._raise_refused(run)
 
     def _begin(self, run: _Run, now: datetime, end: int) -> int:
@@ -194,7 +194,7 @@ class ScoreExport:
         """Send the rows of a page and store the position after each batch; false once the run's rate is used up.
 
         A batch that is refused is halved, down to the rows at fault. The position passes these only if the target
-        accepted a row since.
+        accepted another row of the batch, or a later one.
         """
         batches = self._batches(run, page.rows)
         for number, batch in enumerate(batches):
@@ -209,16 +209,18 @@ class ScoreExport:
                 self._check_may_go_on(run)
                 error = self._try(run, rows, events)
                 if error is None:
-                    accepted, run.unproven = True, 0
+                    accepted = True
+                    self._save(run, pieces[0][0].position - 1 if pieces else following)
                 elif len(rows) > 1:
                     middle = len(rows) // 2
                     pieces.extendleft([rows[middle:], rows[:middle]])
-                    continue
                 else:
-                    self._leave_out(run, rows[0], error, proven=accepted)
-                if not run.unproven:
-                    self._save(run, pieces[0][0].position - 1 if pieces else following)
-        if not run.unproven and not batches:
+                    self._leave_out(run, rows[0], error)
+            if accepted:
+                self._busy = 0
+                if run.refused:
+                    self._save(run, following)
+        if not run.refused and not batches:
             self._save(run, page.end)
         return True
 
@@ -262,12 +264,12 @@ class ScoreExport:
             logger.warning("%s rejected %d of %d scores: %s", self._sender.name, rejected, events, accepted.why)
         return None
 
-    def _leave_out(self, run: _Run, row: ScoredRow, error: Refused | Busy, *, proven: bool) -> None:
+    def _leave_out(self, run: _Run, row: ScoredRow, error: Refused | Busy) -> None:
         logger.error("%s refused a score of evaluator %s: %s", self._sender.name, row.evaluator, error)
         run.left_out.append(_LeftOut(row.position, "refused", run.writer.count(row)))
         run.error = error
-        run.unproven += not proven
-        if run.unproven > _MOST_REFUSED:
+        run.refused += 1
+        if run.refused > _MOST_REFUSED:
             self._raise_refused(run)
 
     def _raise_refused(self, run: _Run) -> None:
@@ -284,6 +286,7 @@ class ScoreExport:
 
     def _save(self, run: _Run, position: int) -> None:
         cursors.save(self._database, self._cursor, position)
+        run.refused = 0
         run.count_left_out(position)
 
     def _lag_s(self, now: datetime) -> float:

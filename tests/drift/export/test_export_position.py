@@ -61,6 +61,17 @@ def test_a_target_that_refuses_everything_after_it_accepted_some_loses_nothing(
     assert export.counts() == {"sent": 6}
 
 
+def test_a_target_that_begins_to_refuse_within_a_batch_loses_nothing(database: Database, receiver: Receiver) -> None:
+    export = exporting(database, receiver)
+    export.store(*(score(number) for number in range(1, 61)))
+    receiver.script += [Answer(413), Answer(), *[Answer(400)] * 200]
+    with pytest.raises(ConfigError, match="refuses every score"):
+        export.run()
+    receiver.script.clear()
+    assert export.run() == 30
+    assert export.counts() == {"sent": 60}
+
+
 def test_a_row_that_is_refused_waits_until_another_one_is_accepted(database: Database, receiver: Receiver) -> None:
     export = exporting(database, receiver)
     export.store(score(1))
