@@ -112,10 +112,10 @@ class HttpPoster:
             ) as answer:
                 status = answer.status
                 if status // 100 == 2:
-                    read = _read_all if reads_answer else aiohttp.StreamReader.read
-                    return Answer(status, await read(answer.content, _LONGEST_ANSWER))
-                content = await answer.content.read(_LONGEST_REASON) if status // 100 != 3 else b""
-                raise self._error(status, _readable(content), dict(answer.headers))
+                    content, most = answer.content, _LONGEST_ANSWER
+                    return Answer(status, await (_read_all(content, most) if reads_answer else content.read(most)))
+                reason = await answer.content.read(_LONGEST_REASON) if status // 100 != 3 else b""
+                raise self._error(status, _readable(reason), dict(answer.headers))
         except TimeoutError:
             raise Busy(f"{self.where} did not answer within {self._timeout_s:g} s", is_away=True) from None
         except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
