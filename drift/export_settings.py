@@ -1,10 +1,11 @@
 """Settings of scores that go to other tools. Read by `ragtide.stream.settings.loader` only."""
 
 from typing import Self
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 
-from ragtide.sinks.otlp_http import Signal
+from ragtide.sinks.otlp_http import PATHS, Signal
 from ragtide.sinks.settings import check_headers, check_secret_url
 
 
@@ -24,7 +25,9 @@ class ExportSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
     )
     timeout_s: float = Field(default=10.0, gt=0, le=60, description="Maximum seconds of a request, answer included.")
     scores_topic: str = Field(
-        default="", description="Topic that scores are written to as batches of OTLP in JSON. If empty, none are."
+        default="",
+        pattern=r"^[A-Za-z0-9._-]{0,249}$",
+        description="Topic that scores are written to as batches of OTLP in JSON. If empty, none are.",
     )
     signal: Signal = Field(
         default="logs",
@@ -38,7 +41,7 @@ class ExportSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
     explanations: bool = Field(
         default=False,
         description="Also send the places that a score is about: field, kind, position and score, never a text. None "
-        "are sent of evaluators of leaks.",
+        "are sent of evaluators of privacy.",
     )
     batch_events: int = Field(default=500, ge=1, le=10_000, description="Most events of a request or message.")
     max_events_s: float = Field(
@@ -64,4 +67,14 @@ class ExportSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
     def _check_headers_have_url(self) -> Self:
         if self.headers and not self.url.get_secret_value():
             raise ValueError("otel.export.headers need otel.export.url")
+        return self
+
+    @model_validator(mode="after")
+    def _check_path_fits_signal(self) -> Self:
+        other: Signal = "spans" if self.signal == "logs" else "logs"
+        if urlsplit(self.url.get_secret_value()).path.rstrip("/").endswith(PATHS[other]):
+            raise ValueError(
+                f"otel.export.url ends in {PATHS[other]}, and otel.export.signal is {self.signal}: let the URL end in "
+                f"{PATHS[self.signal]}, or set signal = {other}"
+            )
         return self

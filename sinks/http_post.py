@@ -90,14 +90,14 @@ class HttpPoster:
                     runner.run(self._session.close())
                 self._runner = self._session = None
 
-    def post(self, body: bytes, headers: Mapping[str, str]) -> Answer:
-        """Post a message and return the answer, one of 2xx."""
+    def post(self, body: bytes, headers: Mapping[str, str], *, reads_answer: bool = False) -> Answer:
+        """Post a message and return the answer, one of 2xx. Unless `reads_answer`, its body may be only a part."""
         if self._runner is None:
             with self.connected():
-                return self.post(body, headers)
-        return self._runner.run(self._post(body, headers))
+                return self.post(body, headers, reads_answer=reads_answer)
+        return self._runner.run(self._post(body, headers, reads_answer=reads_answer))
 
-    async def _post(self, body: bytes, headers: Mapping[str, str]) -> Answer:
+    async def _post(self, body: bytes, headers: Mapping[str, str], *, reads_answer: bool) -> Answer:
         import aiohttp
 
         session = self._session
@@ -112,9 +112,10 @@ class HttpPoster:
             ) as answer:
                 status = answer.status
                 if status // 100 == 2:
-                    return Answer(status, await answer.content.read(_LONGEST_ANSWER))
-                content = await answer.content.read(_LONGEST_REASON) if status // 100 != 3 else b""
-                raise self._error(status, _readable(content), dict(answer.headers))
+                    content, most = answer.content, _LONGEST_ANSWER
+                    return Answer(status, await (_read_all(content, most) if reads_answer else content.read(most)))
+                reason = await answer.content.read(_LONGEST_REASON) if status // 100 != 3 else b""
+                raise self._error(status, _readable(reason), dict(answer.headers))
         except TimeoutError:
             raise Busy(f"{self.where} did not answer within {self._timeout_s:g} s", is_away=True) from None
         except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
@@ -155,6 +156,14 @@ async def _open(context: ssl.SSLContext) -> "aiohttp.ClientSession":
 
     connector = aiohttp.TCPConnector(ssl=context, limit=1)
     return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+
+
+async def _read_all(content: "aiohttp.StreamReader", most: int) -> bytes:
+    """Read to the end, or to the limit; `read` returns as soon as something arrived."""
+    body = bytearray()
+    while len(body) < most and (some := await content.read(most - len(body))):
+        body += some
+    return bytes(body)
 
 
 def _readable(body: bytes) -> str:

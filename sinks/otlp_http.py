@@ -14,15 +14,18 @@ from ragtide.sinks.http_post import HttpPoster, StatusRefused
 
 Signal = Literal["logs", "spans"]
 _REJECTED: Mapping[Signal, str] = {"logs": "rejectedLogRecords", "spans": "rejectedSpans"}
-_PATH: Mapping[Signal, str] = {"logs": "/v1/logs", "spans": "/v1/traces"}
+PATHS: Mapping[Signal, str] = {"logs": "/v1/logs", "spans": "/v1/traces"}
 _NO_ENDPOINT = frozenset({404, 405, 410, 415, 501})
 _LONGEST_REASON = 200  # characters
 
 
 class Accepted(NamedTuple):
-    """The number of records that an accepted batch lost, and why. They are not to be sent again."""
+    """The number of records that an accepted batch lost, and why; None if the answer does not say it readably.
 
-    rejected: int
+    They are not to be sent again.
+    """
+
+    rejected: int | None
     why: str
 
 
@@ -54,25 +57,25 @@ class OtlpHttpClient:
         return self._poster.connected()
 
     def send(self, body: bytes) -> Accepted:
-        """Post a batch. An answer of 404 or of another encoding alone is an error of the settings, not of the batch."""
+        """Post a batch. An answer of 404 or of another encoding alone is a wrong setting, not a bad batch."""
         try:
-            answer = self._poster.post(gzip.compress(body, 1, mtime=0), self._headers)
+            answer = self._poster.post(gzip.compress(body, 1, mtime=0), self._headers, reads_answer=True)
         except StatusRefused as error:
             if error.status in _NO_ENDPOINT:
                 raise ConfigError(
                     f"{error}. {self._setting}.url must be the whole URL of an OTLP/HTTP endpoint that reads JSON, "
-                    f"such as http://collector:4318{_PATH[self._signal]}"
+                    f"such as http://collector:4318{PATHS[self._signal]}"
                 ) from None
             raise
         return _accepted(answer.body, _REJECTED[self._signal])
 
 
 def _accepted(body: bytes, field: str) -> Accepted:
-    """Read a partial success; any other answer of 2xx accepts all."""
+    """Read a partial success; any other answer of 2xx accepts all. JSON that is cut or wrong says nothing."""
     try:
         partial = msgspec.json.decode(body, type=dict[str, object]).get("partialSuccess")
         rejected = int(str(partial.get(field) or 0)) if isinstance(partial, dict) else 0
-    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError):  # protobuf, or empty
-        return Accepted(0, "")
+    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError):
+        return Accepted(None if body.startswith(b"{") else 0, "")  # 0: protobuf, a text, or empty
     why = str(partial.get("errorMessage") or "") if isinstance(partial, dict) else ""
     return Accepted(max(rejected, 0), "".join(one for one in why if one.isprintable())[:_LONGEST_REASON])

@@ -4,7 +4,7 @@ Ids are hex, 64-bit integers are texts, and names are in lower camel case, as th
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -69,6 +69,11 @@ def log_batch(resource: Attributes, scope: str, version: str, records: Sequence[
     """Encode a batch of log records of one resource and one scope."""
     scopes = [{"scope": {"name": scope, "version": version}, "logRecords": [*records]}]
     return msgspec.json.encode({"resourceLogs": [{"resource": _resource(resource), "scopeLogs": scopes}]})
+
+
+def empty_batch(signal: Literal["logs", "spans"]) -> bytes:
+    """Encode a batch without any resource, which endpoints accept."""
+    return msgspec.json.encode({"resourceLogs" if signal == "logs" else "resourceSpans": []})
 
 
 def span_event(name: str, time_ns: int, values: Attributes) -> Json:

@@ -59,6 +59,8 @@ def run_checks(loaded: Loaded, *, models: bool = False) -> Iterator[Connectivity
     ):
         yield _run_check(name, attempt, settings)
     yield from _alertmanager_checks(settings)
+    if settings.otel.export.url.get_secret_value() or settings.otel.export.scores_topic:
+        yield _run_check("otel.export", _score_targets, settings)
     if models:
         yield from _model_checks(settings)
 
@@ -90,6 +92,8 @@ def _kafka_checks(settings: Settings) -> Iterator[ConnectivityCheck]:
         "kafka.dead_letter_topic": _dead_letter_topic,
         "kafka.labels_topic": _labels_topic,
     }
+    if settings.otel.export.scores_topic:
+        topics["otel.export.scores_topic"] = _scores_topic
     try:
         known = _run_with_timeout(partition_counts(settings.kafka))
     except RagtideError as error:
@@ -176,6 +180,10 @@ def _labels_topic(known: Mapping[str, int], settings: Settings) -> str:
     return describe_topic(topic, known[topic])
 
 
+def _scores_topic(known: Mapping[str, int], settings: Settings) -> str:
+    return _require_topic(settings.otel.export.scores_topic, known, settings)
+
+
 def _require_topic(topic: str, known: Mapping[str, int], settings: Settings) -> str:
     if topic in known:
         return describe_topic(topic, known[topic])
@@ -229,6 +237,12 @@ def _alertmanager_checks(settings: Settings) -> Iterator[ConnectivityCheck]:
         yield _run_check("alertmanager", functools.partial(check, url), settings)
     if not settings.alertmanager.urls:
         yield ConnectivityCheck("alertmanager", None, "alertmanager.urls is not set")
+
+
+def _score_targets(settings: Settings) -> str:
+    from ragtide.stream.score_targets import check_score_targets
+
+    return check_score_targets(settings)
 
 
 def _evaluators(settings: Settings) -> str:

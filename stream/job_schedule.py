@@ -202,7 +202,7 @@ def _export_job(
     )
 
     def job(jobs: JobContext, now: datetime) -> RunResult:
-        sent = export.run(jobs.evaluators, now)
+        sent = export.run(jobs.evaluators, jobs.term.epoch, now)
         return RunResult(read=sent, raised=sent)
 
     return job

@@ -1,8 +1,9 @@
 """Scores as `gen_ai.evaluation.result` events of OpenTelemetry's GenAI conventions.
 
-An event has no text of a trace. Its id and all its bytes depend on the stored row alone, so that a repeat is the same.
+An event has no text of a trace. Its id and time depend on the score alone, so that receivers can drop repeats by id.
 """
 
+import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from fnmatch import fnmatchcase
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.spec import Evaluator, Metric
 from ragtide.sinks import otlp_json
 from ragtide.sinks.otlp_http import Signal
@@ -24,7 +26,10 @@ _NS = 1_000_000_000
 
 
 class ScoredRow(NamedTuple):
-    """A row of table `scores`, and the root span of its trace."""
+    """A row of table `scores`, its place in the order of inserts, and the root span of its trace.
+
+    `is_newest`: no greater version of it is stored, and no tombstone.
+    """
 
     app: str
     environment: str
@@ -36,7 +41,8 @@ class ScoredRow(NamedTuple):
     evidence: str
     findings: Sequence[str]
     fingerprint: str
-    ingested_at: datetime
+    position: int
+    is_newest: bool
     span_id: str
 
 
@@ -54,21 +60,25 @@ def subject_of(row: ScoredRow) -> Subject | None:
 
 
 def wanted_metrics(evaluators: Mapping[str, Evaluator], patterns: Sequence[str]) -> dict[str, tuple[Metric, ...]]:
-    """Choose the metrics to send, by evaluator: those that a pattern matches, or the primary ones."""
-    found = {
-        id: tuple(
-            metric
-            for metric in evaluator.metrics
-            if not metric.per
-            and (any(fnmatchcase(f"{id}.{metric.key}", one) for one in patterns) if patterns else metric.primary)
-        )
-        for id, evaluator in evaluators.items()
-    }
-    return {id: metrics for id, metrics in found.items() if metrics}
+    """Choose the metrics to send, by evaluator: those that a pattern matches, or the primary ones.
+
+    Raises `ConfigError` for a pattern that matches none.
+    """
+    named = {f"{id}.{one.key}": (id, one) for id, each in evaluators.items() for one in each.metrics if not one.per}
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in named):
+            near = difflib.get_close_matches(pattern, named, n=3)
+            hint = f"did you mean {', '.join(near)}?" if near else "names are evaluator.metric, see docs/evaluators"
+            raise ConfigError(f"otel.export.metrics: {pattern} matches no metric of a trace; {hint}")
+    found: dict[str, tuple[Metric, ...]] = {}
+    for name, (id, metric) in named.items():
+        if any(fnmatchcase(name, one) for one in patterns) if patterns else metric.primary:
+            found[id] = (*found.get(id, ()), metric)
+    return found
 
 
 class EventWriter:
-    """Encodes batches of rows. `explanations` are never written for evaluators of leaks."""
+    """Encodes batches of rows. `explanations` are never written for evaluators of privacy."""
 
     def __init__(
         self,
@@ -98,14 +108,14 @@ class EventWriter:
         return otlp_json.span_batch(resource, SERVICE, self._version, [self._span(row) for row in rows])
 
     def _records(self, row: ScoredRow) -> Iterator[Json]:
-        subject, at = _subject(row), _nanoseconds(row.ingested_at)
+        subject, at = _subject(row), _nanoseconds(row.time)
         for name, values in self._results(row):
             more = {"event.name": EVENT_NAME, "ragtide.event.id": event_id(row, name)}
             yield otlp_json.log_record(EVENT_NAME, at, at, subject.trace_id, subject.span_id, {**values, **more})
 
     def _span(self, row: ScoredRow) -> Json:
         """One span for all metrics of the row, as long as nothing."""
-        subject, at = _subject(row), _nanoseconds(row.ingested_at)
+        subject, at = _subject(row), _nanoseconds(row.time)
         events = [otlp_json.span_event(EVENT_NAME, at, values) for _, values in self._results(row)]
         scores = {
             f"ragtide.score.{name}": values["gen_ai.evaluation.score.value"] for name, values in self._results(row)
@@ -155,6 +165,7 @@ def _about(row: ScoredRow) -> dict[str, str | None]:
         "ragtide.app": row.app,
         "ragtide.environment": row.environment or None,
         "ragtide.evaluator.fingerprint": row.fingerprint,
+        "ragtide.event.version": f"{row.version:032x}",  # more than 64 bits; texts of one length sort as numbers
     }
 
 

@@ -1,31 +1,34 @@
-"""Send new scores to one target, behind a cursor: at least once, and each repeat with the same bytes.
+"""Send new scores to one target, behind a position: at least once, and each repeat with the same id.
 
 The lanes have no part in it: rows are read from table `scores` after they were stored. A target that is away stops the
-cursor, and attempts slow down. No more is kept in memory than one page.
+position, and attempts slow down. No more is kept in memory than one page.
 """
 
 import logging
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, Protocol
 
 from ragtide.drift import cursors
 from ragtide.drift.export.events import EventWriter, ScoredRow, subject_of
-from ragtide.drift.export.source import count_rows, read_page
+from ragtide.drift.export.source import Page, count_rows, end_of, read_page, time_of
 from ragtide.drift.export_settings import ExportSettings
 from ragtide.drift.job_history import StopRequested
 from ragtide.evaluators.errors import ConfigError, RagtideError, Refused, Transient
 from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.http_post import Busy
 from ragtide.sinks.otlp_http import Accepted
 
 logger = logging.getLogger(__name__)
 
-Outcome = Literal["sent", "rejected", "refused", "too_old", "no_trace_id"]
-_MOST_REFUSED = 20  # rows in a row, before a target that takes none of them is an error of the settings
+Outcome = Literal["sent", "unknown", "rejected", "refused", "too_old", "superseded", "no_trace_id"]
+_MOST_REFUSED = 20  # rows in a row, before the target is at fault and not the rows
+_MOST_BUSY = 3  # runs that the same batch may fail, before the rows at fault are looked for
 
 
 class EventSender(Protocol):
@@ -52,21 +55,35 @@ class Measured(NamedTuple):
     lag_s: float
 
 
+class _LeftOut(NamedTuple):
+    position: int
+    outcome: Outcome
+    events: int
+
+
 @dataclass(slots=True)
 class _Run:
-    """One run's counts."""
+    """One run's counts. Rows that are left out are counted once the position is stored beyond them."""
 
+    writer: EventWriter
+    epoch: int
+    connection: ExitStack
+    is_connected: bool = False
     events: dict[Outcome, int] = field(default_factory=dict)
-    refused: int = 0  # events of the page
-    refused_in_a_row: int = 0  # rows
+    attempted: int = 0  # events in batches that were accepted
+    left_out: list[_LeftOut] = field(default_factory=list)
+    refused: int = 0  # rows since the target last accepted any
+    error: Refused | Busy | None = None
 
     def count(self, outcome: Outcome, number: int) -> None:
         if number:
             self.events[outcome] = self.events.get(outcome, 0) + number
 
-    @property
-    def attempted(self) -> int:
-        return sum(self.events.values())
+    def count_left_out(self, position: int) -> None:
+        for one in self.left_out:
+            if one.position <= position:
+                self.count(one.outcome, one.events)
+        self.left_out = [one for one in self.left_out if one.position > position]
 
 
 class ScoreExport:
@@ -91,70 +108,80 @@ class ScoreExport:
         self._settings = settings
         self._sender = sender
         self._budget = math.ceil(settings.max_events_s * every_s)
+        self._batch_events = min(settings.batch_events, self._budget)
         self._version = version
         self._measure = measure
         self._delays = delays
         self._stopped = stopped
         self._delays_s = delays()
         self._retry_at: datetime | None = None
+        self._failure = ""
+        self._busy = 0  # failed runs since a batch was accepted, whose target was not away
         self._cursor = f"export:{sender.name}"
 
-    def run(self, evaluators: Mapping[str, Evaluator], now: datetime) -> int:
+    def run(self, evaluators: Mapping[str, Evaluator], epoch: int, now: datetime) -> int:
         """Send scores that were stored until a minute ago; return the number of events. `now` is the server's time.
 
         The first run ever sends none: it begins with the scores from then on. Raises `Transient` or `ConfigError` if
-        the target is away or needs another setting, and `Transient` during the pause after that.
+        the target is away or needs another setting, `Transient` during the pause after that, and `StopRequested` if
+        the process stops or a newer leader than `epoch` was elected.
         """
-        done = _Run()
+        events: Mapping[Outcome, int] = {}
         try:
             if self._retry_at is not None and now < self._retry_at:
                 left_s = (self._retry_at - now).total_seconds()
-                raise Transient(f"scores wait after a failure of {self._sender.name}; next attempt in {left_s:.0f} s")
-            self._send(evaluators, now, done)
+                raise Transient(f"scores wait; next attempt in {left_s:.0f} s. Last error: {self._failure}")
+            settings = self._settings
+            writer = EventWriter(
+                evaluators, settings.metrics, settings.signal, self._version, explanations=settings.explanations
+            )
+            with ExitStack() as connection:
+                run = _Run(writer, epoch, connection)
+                events = run.events
+                self._send(run, now)
         except RagtideError as error:
             if self._retry_at is None or now >= self._retry_at:
                 asked_s = float(getattr(error, "retry_after_s", 0.0))
                 self._retry_at = now + timedelta(seconds=max(next(self._delays_s), asked_s))
+                self._failure = str(error)
+                self._busy += isinstance(error, Busy) and not error.is_away
             raise
         else:
-            self._delays_s, self._retry_at = self._delays(), None
+            self._delays_s, self._retry_at, self._busy = self._delays(), None, 0
         finally:
-            self._measure(Measured(done.events, self._lag_s(now)))
-        return done.events.get("sent", 0)
+            self._measure(Measured(events, self._lag_s(now)))
+        return events.get("sent", 0)
 
-    def _send(self, evaluators: Mapping[str, Evaluator], now: datetime, done: _Run) -> None:
-        settings = self._settings
-        writer = EventWriter(
-            evaluators, settings.metrics, settings.signal, self._version, explanations=settings.explanations
-        )
-        until = now - cursors.INGEST_OVERLAP  # an insert is visible a little after its rows' time
-        since = self._begin(writer, now, until, done)
-        if since >= until:
-            return
-        with self._sender.connected():
-            while since < until and done.attempted < self._budget:
-                if self._stopped():
-                    raise StopRequested("scores were not all sent")
-                page = read_page(self._database, writer.wanted, since, until, settings.batch_events)
-                done.refused = 0
-                self._send_page(writer, page.rows, done)
-                done.count("refused", done.refused)  # not before: if it takes none at all, they are sent again
-                since = page.until
-                cursors.save(self._database, self._cursor, _milliseconds(since))
+    def _send(self, run: _Run, now: datetime) -> None:
+        # an insert is visible a little after its rows' time
+        end = end_of(now - max(cursors.INGEST_OVERLAP, timedelta(seconds=2 * self._database.settings.timeout_s)))
+        position = self._begin(run, now, end)
+        while position < end:
+            self._check_may_go_on(run)
+            page = read_page(self._database, run.writer.wanted, position, end, self._settings.batch_events)
+            if not self._send_page(run, page):
+                return
+            position = page.end
+        if run.refused:
+            self._raise_refused(run)
 
-    def _begin(self, writer: EventWriter, now: datetime, until: datetime, done: _Run) -> datetime:
+    def _begin(self, run: _Run, now: datetime, end: int) -> int:
         """The position to read from. What is too old is counted and left out."""
         position = cursors.load(self._database, self._cursor)
         if not position:
-            cursors.save(self._database, self._cursor, _milliseconds(until))
-            return until
-        since = datetime.fromtimestamp(position / 1000, UTC)
-        oldest = now - timedelta(seconds=self._settings.max_age_s)
-        if since >= oldest:
-            return since
-        left_out = count_rows(self._database, writer.wanted, since, oldest)
-        cursors.save(self._database, self._cursor, _milliseconds(oldest))
-        done.count("too_old", left_out)
+            cursors.save(self._database, self._cursor, end)
+            return end
+        if position > end_of(now):
+            raise ConfigError(
+                f"the position of {self._cursor} is {time_of(position):%Y-%m-%d %H:%M:%S} UTC, after the time of "
+                "ClickHouse's clock; set that clock right, or delete the position from table cursors to begin anew"
+            )
+        oldest = end_of(now - timedelta(seconds=self._settings.max_age_s))
+        if position >= oldest:
+            return position
+        left_out = count_rows(self._database, run.writer.wanted, position, oldest)
+        self._save(run, oldest)
+        run.count("too_old", left_out)
         if left_out:
             logger.error(
                 "%d rows of scores are not sent to %s: they have waited for longer than otel.export.max_age_s",
@@ -163,55 +190,108 @@ class ScoreExport:
             )
         return oldest
 
-    def _send_page(self, writer: EventWriter, rows: Sequence[ScoredRow], done: _Run) -> None:
-        batch: list[ScoredRow] = []
+    def _send_page(self, run: _Run, page: Page) -> bool:
+        """Send the rows of a page and store the position after each batch; false once the run's rate is used up.
+
+        A batch that is refused is halved, down to the rows at fault. The position passes these only if the target
+        accepted another row of the batch, or a later one.
+        """
+        batches = self._batches(run, page.rows)
+        for number, batch in enumerate(batches):
+            following = batches[number + 1][0].position - 1 if number + 1 < len(batches) else page.end
+            pieces = deque([batch])
+            accepted = False
+            while pieces:
+                rows = pieces.popleft()
+                events = sum(map(run.writer.count, rows))
+                if run.attempted and run.attempted + events > self._budget:
+                    return False
+                self._check_may_go_on(run)
+                error = self._try(run, rows, events)
+                if error is None:
+                    accepted = True
+                    self._save(run, pieces[0][0].position - 1 if pieces else following)
+                elif len(rows) > 1:
+                    middle = len(rows) // 2
+                    pieces.extendleft([rows[middle:], rows[:middle]])
+                else:
+                    self._leave_out(run, rows[0], error)
+            if accepted:
+                self._busy = 0
+                if run.refused:
+                    self._save(run, following)
+        if not run.refused and not batches:
+            self._save(run, page.end)
+        return True
+
+    def _batches(self, run: _Run, rows: Sequence[ScoredRow]) -> list[list[ScoredRow]]:
+        batches: list[list[ScoredRow]] = []
         size = 0
         for row in rows:
-            number = writer.count(row)
-            if subject_of(row) is None:
-                done.count("no_trace_id", number)
-            elif number:
-                if batch and size + number > self._settings.batch_events:
-                    self._send_batch(writer, batch, done)
-                    batch, size = [], 0
-                batch.append(row)
-                size += number
-        if batch:
-            self._send_batch(writer, batch, done)
+            events = run.writer.count(row)
+            if not row.is_newest or subject_of(row) is None:
+                run.left_out.append(_LeftOut(row.position, "no_trace_id" if row.is_newest else "superseded", events))
+            elif events:
+                if not batches or size + events > self._batch_events:
+                    batches.append([])
+                    size = 0
+                batches[-1].append(row)
+                size += events
+        return batches
 
-    def _send_batch(self, writer: EventWriter, rows: Sequence[ScoredRow], done: _Run) -> None:
-        """Send the rows. Where the target refuses them, the halves, down to the rows that it refuses alone."""
-        number = sum(map(writer.count, rows))
+    def _try(self, run: _Run, rows: Sequence[ScoredRow], events: int) -> Refused | Busy | None:
+        """Send the rows; the error if they are at fault."""
+        if not run.is_connected:
+            run.connection.enter_context(self._sender.connected())
+            run.is_connected = True
         try:
-            accepted = self._sender.send(writer.encode(rows))
+            accepted = self._sender.send(run.writer.encode(rows))
         except Refused as error:
-            if len(rows) > 1:
-                middle = len(rows) // 2
-                self._send_batch(writer, rows[:middle], done)
-                self._send_batch(writer, rows[middle:], done)
-                return
-            done.refused_in_a_row += 1
-            if done.refused_in_a_row > _MOST_REFUSED and not done.events.get("sent"):
-                raise ConfigError(
-                    f"{self._sender.name} refuses every score, so that none is left out: {error}"
-                ) from None
-            logger.error("%s refused a score of evaluator %s: %s", self._sender.name, rows[0].evaluator, error)
-            done.refused += number
-            return
-        done.refused_in_a_row = 0
-        rejected = min(accepted.rejected, number)
-        done.count("sent", number - rejected)
-        done.count("rejected", rejected)
+            return error
+        except Busy as error:
+            if error.is_away or self._busy < _MOST_BUSY:
+                raise
+            return error
+        run.attempted += events
+        if accepted.rejected is None:
+            run.count("unknown", events)
+            logger.warning("%s took %d scores with an answer that cannot be read", self._sender.name, events)
+            return None
+        rejected = min(accepted.rejected, events)
+        run.count("sent", events - rejected)
+        run.count("rejected", rejected)
         if rejected:
-            logger.warning("%s rejected %d of %d scores: %s", self._sender.name, rejected, number, accepted.why)
+            logger.warning("%s rejected %d of %d scores: %s", self._sender.name, rejected, events, accepted.why)
+        return None
+
+    def _leave_out(self, run: _Run, row: ScoredRow, error: Refused | Busy) -> None:
+        logger.error("%s refused a score of evaluator %s: %s", self._sender.name, row.evaluator, error)
+        run.left_out.append(_LeftOut(row.position, "refused", run.writer.count(row)))
+        run.error = error
+        run.refused += 1
+        if run.refused > _MOST_REFUSED:
+            self._raise_refused(run)
+
+    def _raise_refused(self, run: _Run) -> None:
+        if isinstance(run.error, Busy):
+            raise run.error
+        raise ConfigError(f"{self._sender.name} refuses every score, so that none is left out: {run.error}") from None
+
+    def _check_may_go_on(self, run: _Run) -> None:
+        if self._stopped():
+            raise StopRequested("scores were not all sent")
+        newest = self._database.rows("SELECT max(epoch) AS newest FROM leaders")[0]["newest"]
+        if int(newest) > run.epoch:
+            raise StopRequested(f"a newer leader than epoch {run.epoch} sends the scores")
+
+    def _save(self, run: _Run, position: int) -> None:
+        cursors.save(self._database, self._cursor, position)
+        run.refused = 0
+        run.count_left_out(position)
 
     def _lag_s(self, now: datetime) -> float:
         try:
             position = cursors.load(self._database, self._cursor)
         except RagtideError:
             return math.nan  # not known
-        return max(now.timestamp() - position / 1000, 0.0) if position else 0.0
-
-
-def _milliseconds(time: datetime) -> int:
-    return round(time.timestamp() * 1000)
+        return max((now - time_of(position)).total_seconds(), 0.0) if position else 0.0

@@ -7,6 +7,7 @@ import json
 import ssl
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,12 +19,16 @@ SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer. `status` None: the connection is cut; `hang`: wait for the event, 30 s at most."""
+    """One answer. `status` None: the connection is cut; `hang`: wait for the event, 30 s at most.
+
+    `chunks`, in place of `body`, are sent 0.1 s apart.
+    """
 
     status: int | None = 200
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
     hang: threading.Event | None = None
+    chunks: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,9 +113,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(answer.status)
         for name, value in answer.headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(answer.body)))
+        parts = answer.chunks or (answer.body,)
+        self.send_header("Content-Length", str(sum(map(len, parts))))
         self.end_headers()
-        self.wfile.write(answer.body)
+        for number, part in enumerate(parts):
+            time.sleep(0.1 if number else 0)
+            self.wfile.write(part)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""

@@ -243,8 +243,11 @@ class _Mapper:
 
     def _set_segments(self) -> None:
         """Segments that the application names itself; of several spans, the shallowest one's value."""
-        names = sorted(name for name in self._present if name.startswith(SEGMENT_PREFIX))
-        for attribute in names[:_MOST_SEGMENTS]:
+        every = sorted(name for name in self._present if name.startswith(SEGMENT_PREFIX))
+        names = [name for name in every if name != SEGMENT_PREFIX][:_MOST_SEGMENTS]
+        if len(names) < len(every):
+            self._tree.counts["segments_left_out"] += len(every) - len(names)
+        for attribute in names:
             for span in self._spans["any span"]:
                 found = scalar_text(span.attributes.get(attribute))
                 if isinstance(found, str):

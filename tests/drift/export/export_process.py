@@ -6,7 +6,7 @@ from datetime import datetime
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.otlp_http import OtlpHttpClient
 from ragtide.sinks.settings import ClickHouseSettings
-from tests.drift.export.scene import REGISTRY, HttpSender, export_of
+from tests.drift.export.scene import EPOCH, REGISTRY, HttpSender, export_of
 from tests.drift.notify.delivery_process import Point, arm, outcome
 
 _SERVER = multiprocessing.get_context("forkserver")
@@ -31,5 +31,5 @@ def _run(clickhouse: ClickHouseSettings, url: str, now: datetime, point: str) ->
     if point:
         arm(POINTS[point])
     database = Database(clickhouse)
-    export_of(database, HttpSender(url), batch_events=2).run(REGISTRY, now)
+    export_of(database, HttpSender(url), batch_events=2).run(REGISTRY, EPOCH, now)
     database.close()

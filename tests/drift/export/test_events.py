@@ -11,12 +11,13 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ragtide.drift.export.events import EventWriter, ScoredRow, event_id, subject_of, wanted_metrics
+from ragtide.evaluators.errors import ConfigError
 from ragtide.sinks.otlp_http import Signal
 from ragtide.stream.ingest.otel import decode_spans, map_spans
 from tests.drift.export.scene import REGISTRY, attributes_of, records_of
 
-STORED = datetime(2026, 11, 28, 12, 0, 0, 250_000, tzinfo=UTC)
-STORED_NS = "1795867200250000000"
+TIME = datetime(2026, 11, 28, 12, 0, 0, 250_000, tzinfo=UTC)
+TIME_NS = "1795867200250000000"
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 EVIDENCE = json.dumps(
     [
@@ -25,8 +26,8 @@ EVIDENCE = json.dumps(
     ]
 )
 ROW = ScoredRow(
-    "museum", "prod", "groundedness", STORED, TRACE, 7, {"groundedness": 0.25, "supported_sentences": 2.0}, EVIDENCE,
-    ["short_answer"], "f1", STORED, "00f067aa0ba902b7",
+    "museum", "prod", "groundedness", TIME, TRACE, 7, {"groundedness": 0.25, "supported_sentences": 2.0}, EVIDENCE,
+    ["short_answer"], "f1", 1, True, "00f067aa0ba902b7",
 )  # fmt: skip
 
 
@@ -52,8 +53,8 @@ def with_base64_ids(value: Any) -> Any:
 
 def test_the_record_of_a_score() -> None:
     assert only_record(ROW, writer()) == {
-        "timeUnixNano": STORED_NS,
-        "observedTimeUnixNano": STORED_NS,
+        "timeUnixNano": TIME_NS,
+        "observedTimeUnixNano": TIME_NS,
         "severityNumber": 9,
         "severityText": "INFO",
         "eventName": "gen_ai.evaluation.result",
@@ -66,6 +67,7 @@ def test_the_record_of_a_score() -> None:
             "ragtide.app": "museum",
             "ragtide.environment": "prod",
             "ragtide.evaluator.fingerprint": "f1",
+            "ragtide.event.version": "00000000000000000000000000000007",
             "event.name": "gen_ai.evaluation.result",
             "ragtide.event.id": event_id(ROW, "groundedness.groundedness"),
         },
@@ -81,7 +83,7 @@ def test_the_reference_classes_read_every_field_of_a_batch_of_logs() -> None:
     }  # fmt: skip
     [record] = resource.scope_logs[0].log_records
     assert (record.trace_id.hex(), record.span_id.hex()) == (TRACE, "00f067aa0ba902b7")
-    assert (record.event_name, record.time_unix_nano) == ("gen_ai.evaluation.result", int(STORED_NS))
+    assert (record.event_name, record.time_unix_nano) == ("gen_ai.evaluation.result", int(TIME_NS))
 
 
 def test_as_a_span_it_is_below_the_one_that_was_evaluated_and_no_application_of_its_own() -> None:
@@ -92,7 +94,7 @@ def test_as_a_span_it_is_below_the_one_that_was_evaluated_and_no_application_of_
     assert (span.trace_id.hex(), span.parent_span_id.hex(), span.name) == (
         TRACE, "00f067aa0ba902b7", "evaluation groundedness",
     )  # fmt: skip
-    assert span.start_time_unix_nano == span.end_time_unix_nano == int(STORED_NS)
+    assert span.start_time_unix_nano == span.end_time_unix_nano == int(TIME_NS)
     [event] = span.events
     values = attributes_of(json_format.MessageToDict(event))
     assert event.name == "gen_ai.evaluation.result"
@@ -129,14 +131,14 @@ def test_lower_is_better_of_some_metrics_and_some_have_no_threshold() -> None:
 
 def test_no_explanation_by_default_and_never_a_text_or_an_id_of_a_chunk() -> None:
     assert "gen_ai.evaluation.explanation" not in only_record(ROW, writer())["attributes"]
-    told = only_record(ROW, writer(explanations=True))["attributes"]["gen_ai.evaluation.explanation"]
-    assert told == "short_answer; unsupported in answer 12-57: 0.12; contexts 0-4"
+    explanation = only_record(ROW, writer(explanations=True))["attributes"]["gen_ai.evaluation.explanation"]
+    assert explanation == "short_answer; unsupported in answer 12-57: 0.12; contexts 0-4"
     many = ROW._replace(evidence=json.dumps([{"field": "answer", "start": n, "end": n + 1} for n in range(13)]))
-    told = only_record(many, writer(explanations=True))["attributes"]["gen_ai.evaluation.explanation"]
-    assert told.endswith("answer 9-10; 3 more")
+    explanation = only_record(many, writer(explanations=True))["attributes"]["gen_ai.evaluation.explanation"]
+    assert explanation.endswith("answer 9-10; 3 more")
 
 
-def test_evaluators_of_leaks_never_explain_themselves() -> None:
+def test_evaluators_of_privacy_never_explain_themselves() -> None:
     leaks = [id for id, evaluator in REGISTRY.items() if evaluator.domain == "privacy"]
     assert {"pii_leakage", "sensitive_data_leakage"} <= set(leaks)
     for id in leaks:
@@ -147,7 +149,7 @@ def test_evaluators_of_leaks_never_explain_themselves() -> None:
 
 
 def test_ids_are_of_the_score_and_the_version_of_its_trace() -> None:
-    same = [event_id(ROW._replace(ingested_at=datetime.now(UTC), span_id=""), "a.b") for _ in range(2)]
+    same = [event_id(ROW._replace(position=2, span_id=""), "a.b") for _ in range(2)]
     assert same == [event_id(ROW, "a.b")] * 2
     others = [ROW._replace(version=8), ROW._replace(app="x"), ROW._replace(fingerprint="f2")]
     assert len({event_id(one, "a.b") for one in others} | {event_id(ROW, "a.c"), same[0]}) == 5
@@ -176,3 +178,11 @@ def test_without_patterns_the_primary_metrics_are_sent() -> None:
     chosen = wanted_metrics(REGISTRY, ("operations.latency_*", "groundedness.*"))
     assert chosen.keys() == {"operations", "groundedness"}
     assert [metric.key for metric in chosen["operations"]] == ["latency_seconds"]
+
+
+def test_a_pattern_that_matches_nothing_is_an_error_with_the_nearest_names() -> None:
+    with pytest.raises(ConfigError, match=r"groundednes\.\* matches no metric .* did you mean groundedness\."):
+        wanted_metrics(REGISTRY, ("operations.*", "groundednes.*"))
+    per = next(f"{id}.{one.key}" for id, each in REGISTRY.items() for one in each.metrics if one.per)
+    with pytest.raises(ConfigError, match="matches no metric of a trace"):
+        wanted_metrics(REGISTRY, (per,))

@@ -1,4 +1,7 @@
-"""The exporting process ended by kill -9 at every step: each score arrives at least once, and repeats are the same."""
+"""The exporting process ended by kill -9 at every step: each score arrives at least once, repeats with the same id.
+
+All rows are of one insert, and of several batches.
+"""
 
 import signal
 from collections.abc import Iterator
@@ -24,11 +27,10 @@ def receiver() -> Iterator[Receiver]:
 def test_kill_9_at_any_step_loses_nothing_and_repeats_are_the_same(
     database: Database, receiver: Receiver, point: str
 ) -> None:
-    begun = Exporting(database, HttpSender(receiver.url))
+    export = Exporting(database, HttpSender(receiver.url))
     database.insert("traces", [trace(number) for number in range(1, 9)])
-    for start in range(1, 9, 2):
-        begun.store(score(start), score(start + 1), after_s=1)
-    now = begun.now + timedelta(seconds=61)
+    export.store(*(score(number) for number in range(1, 9)))
+    now = export.now + timedelta(seconds=61)
     assert exit_status(database.settings, receiver.url, now, point) == -signal.SIGKILL
     assert exit_status(database.settings, receiver.url, now) == 0
     records = arrived(receiver)

@@ -69,7 +69,8 @@ def test_a_batch_that_is_too_large_is_halved_down_to_the_row_that_is(database: D
     topic = created(small)
     export = Exporting(database, EventTopicSender(small, topic))
     long = score(2, fingerprint=uuid.uuid4().hex * 10_000)
-    export.store(score(1), long, score(3))
+    for row in (score(1), long, score(3)):
+        export.store(row, after_s=0.001)
     assert export.run() == 2
     assert export.counts() == {"sent": 2, "refused": 1}
     assert {record["traceId"] for record in read(small, topic, 2)} == {trace_id(1), trace_id(3)}

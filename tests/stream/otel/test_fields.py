@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from ragtide.stream.ingest.otel import map_spans
 from tests.stream.otel.scene import fields_of, map_one, oi, span
 from tests.stream.otel.test_mapping import CHAIN, llm
 
@@ -45,8 +46,10 @@ def test_an_explicit_task_wins_over_that_of_tools() -> None:
 
 def test_segments_of_the_application_are_no_attributes_and_the_shallowest_value_wins() -> None:
     many: dict[str, Any] = {f"ragtide__segments__s{number:02}": "x" for number in range(40)}
-    fields = fields_of(map_one(span(1, **CHAIN, **many)))
-    assert len(fields["segments"]) == 32
+    mapped = map_spans([span(1, **CHAIN, **many, ragtide__segments__="x")])
+    fields = fields_of(mapped.traces[0])
+    assert mapped.counts["segments_left_out"] == 9
+    assert [*fields["segments"]] == [f"s{number:02}" for number in range(32)]
     assert not any(name.startswith("ragtide.") for name in fields.get("attributes", {}))
     root = span(1, **CHAIN, ragtide__segments__tenant="acme", ragtide__segments__list=["a"])
     few = fields_of(map_one(root, span(2, 1, **llm(ragtide__segments__tenant="inner"))))
