@@ -12,8 +12,7 @@ from ragtide.drift.sql import array, text
 from ragtide.evaluators.spec import Evaluator
 
 NEWEST = "newest"  # the choice of variable `worst` that sorts by time
-_GIVEN = value("trace_id")
-_IS_ONE = f"trace_id IN ({_GIVEN}, trim({_GIVEN})) AND {_GIVEN} != ''"  # a pasted id may have white space around it
+_IS_ONE = "trace_id IN (given, trim(given)) AND given != ''"  # a pasted id may have white space around it
 _RUN = f"run_id IN ({value('run')}, if({value('run')} = 'live', 'probe', {value('run')}))"
 _HERE = f"{_RUN} AND {APP} AND {in_variable('environment')} AND {in_variable('model')} AND $__timeFilter(time)"
 # Panels ask one after the other: the newest trace must be the same for all, and all its rows stored.
@@ -57,7 +56,7 @@ class TraceQueries:
         )
         columns = "time, trace_id, error, latency_s, cost_usd, environment, model, prompt_version"
         return (
-            f"WITH ({self._picks()}) AS picks SELECT t.time AS time, t.trace_id AS trace_id, "
+            f"WITH {self._picks()} SELECT t.time AS time, t.trace_id AS trace_id, "
             "q.question AS question, "
             "if(s.judged = 0, NULL, s.failed) AS `failed metrics`, s.judged AS `of judged`, s.worst AS `worst metric`, "
             "if(s.worst = '', NULL, s.worst_value) AS `its value`, t.error AS error, "
@@ -207,18 +206,19 @@ class TraceQueries:
         )
 
     def _picks(self) -> str:
-        """Return a scalar query of the traces to list: an array of (trace_id, time), in order.
+        """Write the name `picks` of the traces to list: an array of (trace_id, time), in order.
 
-        Without FINAL, for speed: what has been deleted is missing from the tables that are joined.
+        Without FINAL, for speed: what has been deleted is missing from the tables that are joined. Long ids stand in
+        the statement once: it may be 256 KiB long.
         """
         traces = f"SELECT trace_id, time FROM {self._name('traces')} WHERE NOT is_deleted"
         one = f"{traces} AND {_RUN} AND {APP} AND {_IS_ONE} AND time <= $__toTime LIMIT 10"
-        none, worst = f"{_GIVEN} = ''", value("worst")
+        none = "given = ''"
         newest = (
-            f"{traces} AND {none} AND {worst} IN ('', {text(NEWEST)}) AND {_HERE} AND {_SETTLED} AND {_ERRORS} "
+            f"{traces} AND {none} AND sorted_by IN ('', {text(NEWEST)}) AND {_HERE} AND {_SETTLED} AND {_ERRORS} "
             f"ORDER BY time DESC, trace_id LIMIT 1 BY trace_id LIMIT {_MOST_TRACES}"
         )
-        evaluator, key = f"splitByChar('.', {worst}, 2)[1]", f"splitByChar('.', {worst}, 2)[2]"
+        evaluator, key = (f"splitByChar('.', sorted_by, 2)[{at}]" for at in (1, 2))
         better = {
             f"{one.id}.{metric.key}": 1 if metric.better == "higher" else -1
             for one in self.registry.values()
@@ -230,18 +230,20 @@ class TraceQueries:
             f"SELECT trace_id, time FROM ({self._newest('scores', 'trace_id, time, status, metrics', of_evaluator)}) "
             f"WHERE status = 'scored' AND mapContains(metrics, {key}) "
             f"AND ({value('errors')} != 'only' OR trace_id IN ({failed})) "
-            f"ORDER BY metrics[{key}] * {_transform(worst, better, '1')}, time DESC, trace_id LIMIT {_MOST_TRACES}"
+            f"ORDER BY metrics[{key}] * {_transform('sorted_by', better, '1')}, time DESC, trace_id "
+            f"LIMIT {_MOST_TRACES}"
         )
         each = " UNION ALL ".join(
             f"SELECT groupArray((trace_id, time)) AS some FROM ({sql})" for sql in (one, newest, by_score)
         )
-        return f"SELECT groupArrayArray(some) FROM ({each})"
+        named = f"{value('trace_id')} AS given, {value('worst')} AS sorted_by"
+        return f"{named}, (SELECT groupArrayArray(some) FROM ({each})) AS picks"
 
     def _one(self) -> str:
         """Write the name `one` of the place of the first trace that is listed: (run, app, environment, time, id)."""
         ids, times = "arrayMap(p -> p.1, picks)", "arrayMap(p -> p.2, picks)"
         return (
-            f"({self._picks()}) AS picks, "
+            f"{self._picks()}, "
             "(SELECT (toString(run_id), toString(app), toString(environment), time, trace_id) "
             f"FROM {self._name('traces')} FINAL WHERE {_RUN} AND {APP} AND trace_id IN (SELECT arrayJoin({ids})) "
             f"AND time >= arrayMin({times}) AND time <= arrayMax({times}) "
