@@ -54,7 +54,9 @@ def test_sampling_and_limits_of_the_page_are_valid(tmp_path: Path) -> None:
     settings = load(file, {}).settings
     check_companions(registry.load(), settings.evaluators)
     assert settings.sampling.always.worse_than == {"support.support": 0.3}
-    assert settings.sampling.highest_rate("judge") == 0.5
+    assert settings.sampling.unsure["support.support"].factor(0.5) == 4
+    assert [rule.rate for rule in settings.sampling.rules] == [0.5]
+    assert settings.sampling.highest_rate("judge") == 1  # 0.5 times 4, at most all
     assert settings.evaluators.judge.limit_of("shop").usd_per_day == 50
     assert settings.evaluators.judge.limit_of("docs").calls_per_minute == 300
 
