@@ -126,3 +126,12 @@ def records_of(batch: Mapping[str, Any]) -> list[dict[str, Any]]:
 def arrived(receiver: Receiver) -> list[dict[str, Any]]:
     """Every log record that came, whatever the answer was."""
     return [record for batch in bodies(receiver.calls) for record in records_of(batch)]
+
+
+def exporting(database: Database, receiver: Receiver, **settings: Any) -> Exporting:
+    """An export to the receiver, which may take half a second for an answer."""
+    return Exporting(database, HttpSender(receiver.url, timeout_s=0.5), **settings)
+
+
+def ids(receiver: Receiver) -> list[str]:
+    return [record["traceId"] for record in arrived(receiver)]

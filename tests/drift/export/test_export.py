@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,8 @@ from tests.drift.export.scene import (
     arrived,
     attributes_of,
     bodies,
+    exporting,
+    ids,
     score,
     trace,
     trace_id,
@@ -38,20 +39,6 @@ from tests.drift.export.scene import (
 from tests.infra.webhook_receiver import Answer, Receiver, receiving
 
 pytestmark = pytest.mark.clickhouse
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with receiving() as running:
-        yield running
-
-
-def exporting(database: Database, receiver: Receiver, **settings: Any) -> Exporting:
-    return Exporting(database, HttpSender(receiver.url, timeout_s=0.5), **settings)
-
-
-def ids(receiver: Receiver) -> list[str]:
-    return [record["traceId"] for record in arrived(receiver)]
 
 
 def test_new_scores_are_sent_once_with_the_span_of_their_trace(database: Database, receiver: Receiver) -> None:

@@ -2,7 +2,6 @@
 
 import re
 import uuid
-from collections.abc import Iterator
 
 import pytest
 
@@ -10,14 +9,8 @@ from ragtide.stream.connectivity_checks import ConnectivityCheck, run_checks
 from ragtide.stream.local.broker import EmbeddedBroker
 from ragtide.stream.settings.loader import load
 from tests.infra.ports import free_ports
-from tests.infra.webhook_receiver import Answer, Receiver, receiving
+from tests.infra.webhook_receiver import Answer, Receiver
 from tests.stream.core.traffic import make_topics
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with receiving() as running:
-        yield running
 
 
 def check(name: str, **variables: str) -> ConnectivityCheck:

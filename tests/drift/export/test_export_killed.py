@@ -4,7 +4,6 @@ All rows are of one insert, and of several batches.
 """
 
 import signal
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -12,15 +11,9 @@ import pytest
 from ragtide.sinks.clickhouse.database import Database
 from tests.drift.export.export_process import POINTS, exit_status
 from tests.drift.export.scene import Exporting, HttpSender, arrived, score, trace, trace_id
-from tests.infra.webhook_receiver import Receiver, receiving
+from tests.infra.webhook_receiver import Receiver
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.chaos]
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with receiving() as running:
-        yield running
 
 
 @pytest.mark.parametrize("point", POINTS)

@@ -1,8 +1,6 @@
 """How far the position moves: past accepted batches only, within a millisecond, and never past what may be good."""
 
-from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -13,24 +11,10 @@ from ragtide.drift.leadership import elect
 from ragtide.evaluators.errors import ConfigError, Transient
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.http_post import Busy
-from tests.drift.export.scene import DELAY_S, EPOCH, Exporting, HttpSender, arrived, score, trace_id
-from tests.infra.webhook_receiver import Answer, Receiver, receiving
+from tests.drift.export.scene import DELAY_S, EPOCH, arrived, exporting, ids, score, trace_id
+from tests.infra.webhook_receiver import Answer, Receiver
 
 pytestmark = pytest.mark.clickhouse
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with receiving() as running:
-        yield running
-
-
-def exporting(database: Database, receiver: Receiver, **settings: Any) -> Exporting:
-    return Exporting(database, HttpSender(receiver.url, timeout_s=0.5), **settings)
-
-
-def ids(receiver: Receiver) -> list[str]:
-    return [record["traceId"] for record in arrived(receiver)]
 
 
 @pytest.mark.parametrize("rows", [1, 5, 40])
