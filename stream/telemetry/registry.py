@@ -115,6 +115,12 @@ class Telemetry:
             "If 0 although traces are evaluated repeatedly: set evaluators.judge.cache.path.",
             *_JUDGE,
         )
+        self.judge_searches = self._counter(
+            "judge_searches",
+            "Searches of agents that were answered.",
+            "More than expected: lower evaluators.params.fact_check.max_records_per_hour or max_steps.",
+            *_JUDGE,
+        )
         self.judge_tokens = self._counter(
             "judge_tokens",
             "Tokens of judge calls: input, input from the endpoint's cache (cached, part of input), output.",
