@@ -20,10 +20,17 @@ class Clock:
 def admitted(limits: RecordLimits, asker: Asker) -> bool:
     try:
         limits.admit(asker)
-    except LeftOut as left_out:
-        assert left_out.outcome == THROTTLED
+    except LeftOut:
         return False
     return True
+
+
+def test_a_record_beyond_the_limit_is_throttled() -> None:
+    limits = RecordLimits(Clock())
+    limits.admit(asker(1))
+    with pytest.raises(LeftOut) as caught:
+        limits.admit(asker(1))
+    assert caught.value.outcome == THROTTLED
 
 
 def asker(per_hour: int | None, app: str = "shop", evaluator: str = "e") -> Asker:

@@ -94,7 +94,11 @@ def test_a_query_stays_the_value_of_its_parameter(query: str) -> None:
 
 def test_tavily_brave_and_serper_need_settings_alone() -> None:
     with search_server(found("It opens at nine.")) as server:
-        tavily = {"method": "POST", "query_field": "query", "parameters": {"max_results": 5, "topic": "general"}}
+        tavily: dict[str, Any] = {
+            "method": "POST",
+            "query_field": "query",
+            "parameters": {"max_results": 5, "topic": "general"},
+        }
         with searching(server, **tavily) as one:
             assert find(one) == SearchResults((PAGE,))
         [sent] = server.sent
@@ -103,18 +107,22 @@ def test_tavily_brave_and_serper_need_settings_alone() -> None:
         assert sent.headers["Authorization"] == f"Bearer {SEARCH_KEY}"
     own = {"title": "A page", "url": "https://page.example/a", "description": "It opens at nine."}
     with search_server(answer({"web": {"results": [own]}})) as server:
-        brave = {"api_key_header": "X-Subscription-Token", "results": "web.results", "text_field": "description"}
+        brave: dict[str, Any] = {
+            "api_key_header": "X-Subscription-Token",
+            "results": "web.results",
+            "text_field": "description",
+        }
         with searching(server, **brave) as one:
             assert find(one) == SearchResults((PAGE,))
         assert server.sent[0].headers["X-Subscription-Token"] == SEARCH_KEY
         assert "Authorization" not in server.sent[0].headers
     own = {"title": "A page", "link": "https://page.example/a", "snippet": "It opens at nine."}
     with search_server(answer({"organic": [own]})) as server:
-        serper = {"method": "POST", "api_key_header": "X-API-KEY", "results": "organic"}
+        serper: dict[str, Any] = {"method": "POST", "api_key_header": "X-API-KEY", "results": "organic"}
         with searching(server, **serper, link_field="link", text_field="snippet") as one:
             assert find(one) == SearchResults((PAGE,))
     with search_server(answer([own])) as server:
-        plain = {"results": "", "link_field": "link", "text_field": "snippet", "title_field": ""}
+        plain: dict[str, Any] = {"results": "", "link_field": "link", "text_field": "snippet", "title_field": ""}
         with searching(server, **plain, api_key_field="key", parameters={"safe": True, "n": 3}) as one:
             assert find(one) == SearchResults((PAGE.partition("\n")[2],))
         assert server.sent[0].query == {"q": QUERY, "safe": "true", "n": "3", "key": SEARCH_KEY}
@@ -232,7 +240,7 @@ def test_searches_are_paid_from_the_budget_and_none_is_sent_beyond_it() -> None:
 def test_a_search_that_is_refused_costs_nothing_and_one_that_is_lost_does() -> None:
     with search_server(answer({}, 500)) as server, searching(server, limited(0.02), usd_per_search=0.02) as one:
         assert [failure(find(one, str(number)))[:18] for number in range(3)] == ["search: status 500"] * 3
-    own = {"usd_per_search": 0.02, "retries": 0, "timeout_s": 0.1}
+    own: dict[str, Any] = {"usd_per_search": 0.02, "retries": 0, "timeout_s": 0.1}
     with search_server(hang) as server, searching(server, limited(0.02), **own) as one:
         assert failure(find(one, "a"))
         assert find(one, "b") == OVER_BUDGET
