@@ -38,7 +38,7 @@ def _fault(evaluator: Evaluator, outcome: Outcome) -> str | None:
         or _parts(evaluator, outcome.parts)
         or _evidence(outcome.evidence)
         or _findings(outcome.findings)
-        or _explanation(outcome.explanation)
+        or _explanation(evaluator, outcome.explanation)
     )
 
 
@@ -101,10 +101,12 @@ def _findings(findings: tuple[Finding, ...]) -> str | None:
     return None
 
 
-def _explanation(explanation: object) -> str | None:
-    if isinstance(explanation, str) and len(explanation) <= LONGEST_EXPLANATION:
+def _explanation(evaluator: Evaluator, explanation: object) -> str | None:
+    if explanation == "":
         return None
-    return f"an explanation must be a text of at most {LONGEST_EXPLANATION:,} characters"
+    if not isinstance(explanation, str) or len(explanation) > LONGEST_EXPLANATION:
+        return f"an explanation must be a text of at most {LONGEST_EXPLANATION:,} characters"
+    return None if evaluator.judge is not None else "an explanation is a judge's, and the evaluator asks none"
 
 
 def _slug(what: str, value: object) -> str | None:

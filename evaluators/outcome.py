@@ -37,7 +37,7 @@ class Scored:
     """Has every declared metric that is not optional, finite and in its range.
 
     `categories` are labels that windows count, such as a language. `parts` are counts for window metrics. `explanation`
-    says why, for people, in the words of a judge: it may quote users, and is stored like their texts.
+    says why, in the words of a judge, for evaluators that ask one. It may quote users, and is stored like their texts.
     """
 
     metrics: Mapping[str, float]

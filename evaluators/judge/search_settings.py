@@ -51,6 +51,9 @@ class SearchSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
         default="results",
         description="Path of the list of results in the answer, e.g. web.results for Brave. Empty: the answer is it.",
     )
+    missing_is_empty: bool = Field(
+        default=False, description="Take an answer without the list for one without results, as Brave sends it."
+    )
     title_field: str = Field(default="title", description="Field of a result with its title. Empty: none.")
     link_field: str = Field(default="url", description="Field with its address. Empty: none.")
     text_field: str = Field(

@@ -148,6 +148,8 @@ def read_results(body: bytes, settings: SearchSettings) -> tuple[str, ...]:
         raise UnreadableResults("the answer is no JSON") from None
     for name in settings.results.split(".") if settings.results else ():
         value = value.get(name) if isinstance(value, Mapping) else None
+    if value is None and settings.missing_is_empty:
+        return ()
     if not isinstance(value, list):
         raise UnreadableResults(
             f"the answer has no list at {settings.results!r}: check evaluators.judge.search.results"

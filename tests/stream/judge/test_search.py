@@ -142,6 +142,11 @@ def test_results_are_cut_in_number_and_length() -> None:
 def test_no_results_are_results() -> None:
     with search_server(answer({"results": []})) as server, searching(server) as one:
         assert find(one) == SearchResults(())
+    behaviours = [answer({"type": "search"}), answer({"web": None})]
+    brave: dict[str, Any] = {"results": "web.results", "missing_is_empty": True}
+    with search_server(answer({"web": {"results": "odd"}}), *behaviours) as server, searching(server, **brave) as one:
+        assert [find(one, query) for query in "ab"] == [SearchResults(())] * 2
+        assert "no list at 'web.results'" in failure(find(one))
 
 
 @pytest.mark.parametrize(
