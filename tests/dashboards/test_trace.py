@@ -88,7 +88,7 @@ def rows() -> Iterator[tuple[str, list[Any]]]:
     leaks = [place("answer", CALL, CALL + 4, kind="phone"), place("question", 17, 32, kind="email")]
     reference = place("expected", 2, 9, kind="most_similar", score=0.8)
     yield "scores", [
-        score("t1", 1, "groundedness", {"groundedness": 0.25}, evidence=[weak, best]),
+        score("t1", 1, "groundedness", {"groundedness": 0.25}, evidence=[weak, best], version=1),
         score("t1", 1, "answer_relevancy_sentence", {"answer_relevancy": 0.9, "mean_answer_relevancy": 0.7},
               evidence=[relevant, least]),
         score("t1", 1, "pii_leakage", {"passes": 0.0, "failures": 1.0}, evidence=leaks),
