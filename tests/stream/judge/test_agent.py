@@ -10,7 +10,10 @@ import pytest
 from aiohttp import web
 
 from ragtide import evaluate
+from ragtide.evaluators.registry import load
 from ragtide.stream.api.result import Result, Score
+from ragtide.stream.ingest.estimation import stands_for_others
+from ragtide.stream.settings.loader import Settings
 from tests.evaluators.judge.test_fences import INJECTIONS, read
 from tests.stream.judge.chat_server import (
     KEY,
@@ -248,3 +251,15 @@ def _step(sent: Sent) -> dict[str, Any]:
     if "result 1" not in sections:
         return {"tool": "search", "input": sections["question"]}
     return {"evaluation_summary": sections["question"], "evaluation_score": len(json.dumps(sections)) % 100 / 100}
+
+
+def test_windows_have_estimates_because_an_hour_may_leave_out_traces() -> None:
+    known = load()
+
+    def estimated(id: str, **params: Any) -> bool:
+        own = {"evaluators": {"params": {"fact_check": params}}}
+        return stands_for_others(known[id], Settings.model_validate(own))
+
+    assert estimated("fact_check")
+    assert not estimated("fact_check", max_records_per_hour=None)
+    assert not estimated("faithfulness")
