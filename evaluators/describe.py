@@ -17,6 +17,7 @@ from ragtide.evaluators.plan import (
     is_configured,
     is_on,
     judge_revisions,
+    missing_search,
     models_of,
     parameters,
     tasks_of,
@@ -140,7 +141,11 @@ def unavailable(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) 
 def _reason(evaluator: Evaluator, params: BaseModel, settings: EvaluatorSettings, no_encoder: str | None) -> str | None:
     """Return why the evaluator cannot run, or None if it can."""
     absent = (models.what_is_missing(ref, settings) for ref in models_of(evaluator, params))
-    return why_unavailable(evaluator, no_encoder, settings.judge) or next(filter(None, absent), None)
+    return (
+        why_unavailable(evaluator, no_encoder, settings.judge)
+        or missing_search(evaluator, params, settings)
+        or next(filter(None, absent), None)
+    )
 
 
 def setting_names(info: EvaluatorInfo) -> str:

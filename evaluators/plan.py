@@ -249,12 +249,19 @@ def check_settings(registry: Mapping[str, Evaluator], settings: EvaluatorSetting
 
 def check_search(evaluator: Evaluator, params: BaseModel, settings: EvaluatorSettings) -> None:
     """Raise `ConfigError` if the evaluator is on and searches, and there is no search endpoint."""
+    if (missing := missing_search(evaluator, params, settings)) is not None:
+        raise ConfigError(missing)
+
+
+def missing_search(evaluator: Evaluator, params: BaseModel, settings: EvaluatorSettings) -> str | None:
+    """Return what to set if the evaluator is on and searches, and there is no search endpoint. Else None."""
     use = evaluator.judge
-    if use and settings.judge.search.url is None and use.searches(params) and is_on(evaluator, settings):
-        raise ConfigError(
-            f"evaluators.params.{evaluator.id}.tools has search, but no search endpoint is set: set "
-            'evaluators.judge.search.url, or leave search out of the tools ("calculator" alone is valid)'
-        )
+    if not use or settings.judge.search.url is not None or not use.searches(params) or not is_on(evaluator, settings):
+        return None
+    return (
+        f"evaluators.params.{evaluator.id}.tools has search, but no search endpoint is set: set "
+        'evaluators.judge.search.url, or leave search out of the tools ("calculator" alone is valid)'
+    )
 
 
 def check_names(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) -> None:

@@ -253,6 +253,9 @@ def test_search_without_an_endpoint_is_an_error_that_says_what_to_set(check: Any
     with pytest.raises(ConfigError, match=said):
         check(load(), settings_of())
     check(load(), settings_of(disabled=["fact_check"]))
+    [info] = [one for one in describe(load(), settings_of()) if one.id == "fact_check"]
+    assert not info.available
+    assert "set evaluators.judge.search.url" in info.reason
 
 
 def test_what_changes_scores_is_a_new_version_and_nothing_else() -> None:
