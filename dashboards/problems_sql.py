@@ -19,7 +19,6 @@ _MATCHES = (
 )
 _IN_RANGE = "first_seen_at <= $__toTime AND ifNull(resolved_at, now64(3)) >= $__fromTime"
 _GIVEN = f"trim({value('problem')})"
-_SINCE = "parseDateTime64BestEffortOrNull(JSONExtractString(attributes, 'since'), 3, 'UTC')"
 _SEGMENT = "if(segment = '', '', concat(segment, ' = ', segment_value)) AS segment"
 _RAW = "trim(BOTH '\"' FROM pair.2)"
 _FIGURE = f"if(isNull(toFloat64OrNull({_RAW})), {_RAW}, toString(round(toFloat64OrZero({_RAW}), 4)))"
@@ -139,7 +138,7 @@ class ProblemQueries:
             "has(active_kinds, k), kinds), ', '), '')",
             "standards": "arrayStringConcat(standards, ', ')",
             "rule": "rule_id",
-            "began (UTC)": f"ifNull(formatDateTime({_SINCE}, '%Y-%m-%d %H:%i:%S'), '')",
+            "began (UTC)": moment("since"),
             "opened (UTC)": moment("opened_at"),
             "resolved (UTC)": moment("resolved_at"),
             "acknowledged by": "acked_by",
@@ -189,7 +188,7 @@ class ProblemQueries:
         return (
             f"WITH {self._one()} SELECT at AS time, episode, event, kind, severity, "
             "if(description = '', JSONExtractString(attributes, 'why'), description) AS message, actor AS `by`, "
-            "JSONExtractString(attributes, 'until') AS until "
+            "until "
             f"FROM {self._name('problem_events')} FINAL WHERE problem_id = one.1 AND at <= $__toTime "
             f"ORDER BY at DESC, event_id LIMIT {_MOST}"
         )
@@ -281,7 +280,7 @@ class ProblemQueries:
     def _durations(self) -> str:
         """Return type, severity, and seconds to detect and to resolve, of problems that opened in the range."""
         began = (
-            f"SELECT problem_id AS id, episode AS number, min({_SINCE}) AS began "
+            "SELECT problem_id AS id, episode AS number, min(since) AS began "
             f"FROM {self._name('problem_events')} FINAL WHERE event = 'opened' AND at <= $__toTime GROUP BY id, number"
         )
         seconds = "if(isNull({0}) OR isNull({1}), NULL, greatest(dateDiff('millisecond', {0}, {1}), 0) / 1000)".format

@@ -338,7 +338,10 @@ CREATE TABLE IF NOT EXISTS problem_events
     rule_id LowCardinality(String) COMMENT 'Rule or check that reported it; empty: an operator''s event',
     actor String COMMENT 'Operator who acted; empty: a job''s event',
     epoch UInt64 COMMENT 'Epoch of the leader that wrote the row; 0: an operator''s event',
-    recorded_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC'
+    recorded_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC',
+    since Nullable(DateTime64(3, 'UTC')) MATERIALIZED parseDateTime64BestEffortOrNull(JSONExtractString(attributes, 'since'), 3, 'UTC') COMMENT 'Begin of what was judged in event time, UTC; NULL: not known',
+    until Nullable(DateTime64(3, 'UTC')) MATERIALIZED parseDateTime64BestEffortOrNull(JSONExtractString(attributes, 'until'), 3, 'UTC') COMMENT 'End of what was judged in event time, or of a mute, UTC; NULL: not known, or a mute without end',
+    opening UInt32 MATERIALIZED JSONExtractUInt(attributes, 'opening') COMMENT 'Number of the opening that event explained is about; 0: another event'
 )
 ENGINE = ReplacingMergeTree(epoch)
 ORDER BY (problem_id, event_id)
@@ -379,6 +382,7 @@ CREATE OR REPLACE VIEW problems
     title String COMMENT 'Application, metric, values before and after, in 80 characters, by the most severe active kind',
     description String COMMENT 'Latest message of the most severe active kind',
     attributes String COMMENT 'JSON of figures behind the message; {}: none',
+    since Nullable(DateTime64(3, 'UTC')) COMMENT 'Begin of what was judged in event time, UTC; NULL: not known',
     examples Array(String) COMMENT 'Trace ids, worst first; empty: none',
     actions Array(String) COMMENT 'Suggested remediation steps; empty: none',
     rule_id String COMMENT 'Rule or check behind the message',
@@ -415,6 +419,7 @@ SELECT problem_id, episode,
        argMaxIf(title, weight, of_job) AS title,
        argMaxIf(description, weight, of_job) AS description,
        argMaxIf(attributes, weight, of_job) AS attributes,
+       argMaxIf((since,), weight, of_job).1 AS since,
        argMaxIf(examples, weight, of_job AND notEmpty(examples)) AS examples,
        argMaxIf(actions, weight, of_job) AS actions,
        argMaxIf(rule_id, weight, of_job) AS rule_id,
@@ -433,7 +438,7 @@ SELECT problem_id, episode,
 FROM
 (
     -- Of the active kinds the one with the highest severity decides, then the latest; of its messages the latest.
-    SELECT *, known AND event = 'explained' AND JSONExtractUInt(attributes, 'opening') = openings_in_all AS explains,
+    SELECT *, known AND event = 'explained' AND opening = openings_in_all AS explains,
            (description, attributes) AS why,
            of_job AND kind_opened > kind_cleared AND kind_opened > over AS holds,
            (holds, if(holds, severity_then, 0), spoke, place) AS weight
@@ -462,8 +467,8 @@ FROM
                                 event IN ('muted', 'unmuted')) OVER (PARTITION BY problem_id) AS mute
                 FROM
                 (
-                    SELECT *, event IN ('opened', 'reopened') AS opens, if(actor = '', 'unknown', actor) AS person,
-                           parseDateTime64BestEffortOrNull(JSONExtractString(attributes, 'until'), 3, 'UTC') AS until,
+                    SELECT *, since, until, opening, event IN ('opened', 'reopened') AS opens,
+                           if(actor = '', 'unknown', actor) AS person,
                            event IN ('pending', 'opened', 'reopened', 'resolved') AS turns,
                            turns OR event IN ('kind_opened', 'updated', 'kind_cleared') AS of_job,
                            (at, indexOf(['pending', 'withdrawn', 'opened', 'reopened', 'kind_opened', 'updated',
