@@ -202,21 +202,19 @@ class ProblemQueries:
         names = array((text(name) for name in self.rule_lines), "String")
         edges = array((str(line.edge) for line in self.rule_lines.values()), "Int32")
         shares = array((text(name) for name, line in self.rule_lines.items() if line.share), "String")
-        low, high = "JSONExtract(one.8, 'min', 'Nullable(Float64)')", "JSONExtract(one.8, 'max', 'Nullable(Float64)')"
+        rule, low, high = "one.8.rule", "one.8.min", "one.8.max"
         edge = f"if(has({shares}, metric), toInt32(round(ifNull({low}, ifNull({high}, 0)) * 100)), "
         edge += f"transform(toString(metric), {names}, {edges}, toInt32(0)))"
         sign = f"if(isNotNull({low}), 1, -1)"
         wrong = f"sum(arraySum(mapValues(mapFilter((bin, n) -> bin * {sign} < {edge} * {sign}, bins))))"
-        rule = "JSONExtractString(one.8, 'rule')"
         return (
             f"WITH {self._one()} SELECT $__timeInterval(start) AS time, "
             f"multiIf(one.9 = 'coverage', sum(failed) / nullIf(sum(applicable), 0), "
             f"{rule} IN ('share', 'any'), {wrong} / nullIf(sum(scored), 0), "
             "count(windows.value) > 0, avg(windows.value), sum(sum) / nullIf(sum(scored), 0)) AS value, "
             f"if({rule} IN ('share', 'any') OR one.9 = 'coverage', "
-            f"if({rule} = 'any', 0, JSONExtract(one.8, 'limit', 'Nullable(Float64)')), "
-            "JSONExtract(one.8, 'threshold', 'Nullable(Float64)')) AS threshold, "
-            f"JSONExtract(one.8, 'baseline', 'Nullable(Float64)') AS baseline {self._windows()} "
+            f"if({rule} = 'any', 0, one.8.limit), one.8.threshold) AS threshold, "
+            f"one.8.baseline AS baseline {self._windows()} "
             "GROUP BY time ORDER BY time"
         )
 
@@ -294,9 +292,9 @@ class ProblemQueries:
     def _one(self) -> str:
         """Write the name `one` of the chosen problem: the newest episode of the id, else the worst of the choice.
 
-        Its parts: id, episode, app, environment, metric, model, (segment, value), attributes, aspect.
+        Its parts: id, episode, app, environment, metric, model, (segment, value), figures, aspect.
         """
-        parts = "problem_id, episode, app, environment, metric, model, (segment, segment_value), attributes, aspect"
+        parts = "problem_id, episode, app, environment, metric, model, (segment, segment_value), figures, aspect"
         columns = f"({parts}) AS parts, first_seen_at AS seen"
         given = f"SELECT {columns}, 9 AS rank FROM {self._name('problems')} WHERE {_GIVEN} != '' "
         given += f"AND startsWith(problem_id, {_GIVEN}) AND first_seen_at <= $__toTime"

@@ -33,7 +33,7 @@ def histories(
         [
             "{}",
             '{"until": "2026-03-01T13:00:00.250+00:00"}',
-            '{"since": "2026-03-01T11:00:00+02:00"}',
+            '{"since": "2026-03-01T11:00:00+02:00", "rule": "share", "min": 0.5, "limit": 2, "baseline": 1.25}',
             '{"opening": 1}',
             '{"opening": 2}',
         ]
@@ -78,4 +78,5 @@ def test_view_and_fold_agree(database: Database, history: list[EventRow]) -> Non
         row = {name: tuple(v) if isinstance(v := found[key][name], list) else v for name in COMPARED}
         assert row == {name: getattr(problem, name) for name in COMPARED}
         assert found[key]["since"] == problem.evidence.since
+        assert found[key]["figures"] == {name: getattr(problem.evidence, name) for name in found[key]["figures"]}
         assert json.loads(found[key]["cause"] or "{}") == problem.cause

@@ -341,6 +341,7 @@ CREATE TABLE IF NOT EXISTS problem_events
     recorded_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC',
     since Nullable(DateTime64(3, 'UTC')) MATERIALIZED parseDateTime64BestEffortOrNull(JSONExtractString(attributes, 'since'), 3, 'UTC') COMMENT 'Begin of what was judged in event time, UTC; NULL: not known',
     until Nullable(DateTime64(3, 'UTC')) MATERIALIZED parseDateTime64BestEffortOrNull(JSONExtractString(attributes, 'until'), 3, 'UTC') COMMENT 'End of what was judged in event time, or of a mute, UTC; NULL: not known, or a mute without end',
+    figures Tuple(rule String, min Nullable(Float64), max Nullable(Float64), threshold Nullable(Float64), limit Nullable(Float64), baseline Nullable(Float64)) MATERIALIZED JSONExtract(attributes, 'Tuple(rule String, min Nullable(Float64), max Nullable(Float64), threshold Nullable(Float64), limit Nullable(Float64), baseline Nullable(Float64))') COMMENT 'Rule, bounds and baseline that a chart of the problem draws; empty: none',
     opening UInt32 MATERIALIZED JSONExtractUInt(attributes, 'opening') COMMENT 'Number of the opening that event explained is about; 0: another event'
 )
 ENGINE = ReplacingMergeTree(epoch)
@@ -383,6 +384,7 @@ CREATE OR REPLACE VIEW problems
     description String COMMENT 'Latest message of the most severe active kind',
     attributes String COMMENT 'JSON of figures behind the message; {}: none',
     since Nullable(DateTime64(3, 'UTC')) COMMENT 'Begin of what was judged in event time, UTC; NULL: not known',
+    figures Tuple(rule String, min Nullable(Float64), max Nullable(Float64), threshold Nullable(Float64), limit Nullable(Float64), baseline Nullable(Float64)) COMMENT 'Rule, bounds and baseline that a chart of the problem draws; empty: none',
     examples Array(String) COMMENT 'Trace ids, worst first; empty: none',
     actions Array(String) COMMENT 'Suggested remediation steps; empty: none',
     rule_id String COMMENT 'Rule or check behind the message',
@@ -420,6 +422,7 @@ SELECT problem_id, episode,
        argMaxIf(description, weight, of_job) AS description,
        argMaxIf(attributes, weight, of_job) AS attributes,
        argMaxIf((since,), weight, of_job).1 AS since,
+       argMaxIf(figures, weight, of_job) AS figures,
        argMaxIf(examples, weight, of_job AND notEmpty(examples)) AS examples,
        argMaxIf(actions, weight, of_job) AS actions,
        argMaxIf(rule_id, weight, of_job) AS rule_id,
@@ -467,7 +470,7 @@ FROM
                                 event IN ('muted', 'unmuted')) OVER (PARTITION BY problem_id) AS mute
                 FROM
                 (
-                    SELECT *, since, until, opening, event IN ('opened', 'reopened') AS opens,
+                    SELECT *, since, until, figures, opening, event IN ('opened', 'reopened') AS opens,
                            if(actor = '', 'unknown', actor) AS person,
                            event IN ('pending', 'opened', 'reopened', 'resolved') AS turns,
                            turns OR event IN ('kind_opened', 'updated', 'kind_cleared') AS of_job,
