@@ -32,7 +32,7 @@ class CanaryScoreRow(NamedTuple):
 
 
 class JudgeRuns(NamedTuple):
-    """The runs of the newest version of a judge, in order. Counts are of canaries as they are, in the newest run."""
+    """The runs of one version of a judge, in order. Counts are of canaries as they are, in the newest run."""
 
     evaluator: str
     fingerprint: str
@@ -44,6 +44,11 @@ class JudgeRuns(NamedTuple):
 
 def load_judge_runs(database: Database, until: datetime) -> dict[str, JudgeRuns]:
     """Load the runs up to then of each judge, by evaluator. Of several versions the one with the newest run counts."""
+    return {evaluator: versions[-1] for evaluator, versions in load_judge_versions(database, until).items()}
+
+
+def load_judge_versions(database: Database, until: datetime) -> dict[str, list[JudgeRuns]]:
+    """Load the runs up to then of all versions of each judge, by evaluator; the version with the newest run is last."""
     rows = database.rows(
         """
         SELECT evaluator, version, arraySort(groupArray((run_at, name, scored, failed))) AS runs
@@ -54,14 +59,15 @@ def load_judge_runs(database: Database, until: datetime) -> dict[str, JudgeRuns]
             FROM canary_scores FINAL WHERE run_at <= {until:DateTime64(3, 'UTC')} AND form = ''
             GROUP BY evaluator, version, run_at
         )
-        GROUP BY evaluator, version ORDER BY evaluator, max(run_at) DESC, version LIMIT 1 BY evaluator""",
+        GROUP BY evaluator, version ORDER BY evaluator, max(run_at), version""",
         {"until": until},
     )
-    found = {}
+    found: dict[str, list[JudgeRuns]] = {}
     for row in rows:
         _, endpoint, scored, failed = row["runs"][-1]
         runs = tuple(run_at for run_at, *_ in row["runs"])
-        found[row["evaluator"]] = JudgeRuns(row["evaluator"], row["version"], endpoint, runs, scored, failed)
+        version = JudgeRuns(row["evaluator"], row["version"], endpoint, runs, scored, failed)
+        found.setdefault(row["evaluator"], []).append(version)
     return found
 
 

@@ -80,7 +80,7 @@ def test_a_judge_that_likes_markdown_is_an_insight(database: Database) -> None:
 def ragtide(database: Database, tmp_path: Path) -> Callable[..., Result]:
     def call(server: ChatServer, *arguments: str) -> Result:
         prices = {"input_usd_per_million": 10, "output_usd_per_million": 0}
-        sections = {
+        sections: dict[str, dict[str, Any]] = {
             "evaluators": {"enabled": [GRADED]},
             "evaluators.judge.endpoints.small": {"url": server.url, "model": "m", "retries": 0, **prices},
             f"evaluators.judge.byop.{GRADED}": {"prompt": "Does {answer} answer {question}?"},
