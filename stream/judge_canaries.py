@@ -291,7 +291,11 @@ class CanaryJob:
         scorer = CanaryScorer(
             self.settings, self.database, self.canaries, evaluators, telemetry=self.telemetry, stopped=self.stopped
         )
-        found = scorer.run(run_at)
+        try:
+            found = scorer.run(run_at)
+        except ConfigError:  # no call was sent: fail at every run, so that it becomes a problem
+            self._next_at = now
+            raise
         self._tries = 0 if found.scored else self._tries + 1
         if found.is_complete or self._tries >= _MOST_TRIES:
             self._next_at = None

@@ -140,8 +140,10 @@ def test_a_share_of_zero_turns_canaries_off_too(database: Database) -> None:
     with chat_server(by_rule(steady())) as server:
         settings = settings_of(server)
         off = settings.sampling.model_copy(update={"lanes": {"judge": 0.0}})
-        with pytest.raises(ConfigError, match="no judge can run"):
-            scorer(settings.model_copy(update={"sampling": off}), database).run(DAY)
+        job = CanaryJob(settings.model_copy(update={"sampling": off}), database, Telemetry(), lambda: False)
+        for minute in range(3):
+            with pytest.raises(ConfigError, match="no judge can run"):
+                job.run(known(settings), DAY + timedelta(minutes=minute))
         rare = settings.sampling.model_copy(update={"lanes": {"judge": 0.001}})
         assert scorer(settings.model_copy(update={"sampling": rare}), database).run(DAY).scored == 24
 
