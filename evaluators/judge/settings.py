@@ -114,8 +114,8 @@ class CanarySettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
 
     enabled: bool = Field(
         default=False,
-        description="Have every judge score the canaries on a schedule. It costs the calls of at most 48 traces per "
-        "run and evaluator; docs/judge.md has the sum.",
+        description="Have every judge score the canaries on a schedule. A run costs the calls of up to two traces per "
+        "canary and judge; docs/judge.md has the sum.",
     )
     every_s: float = Field(
         default=86400.0, ge=60, le=7 * 86400, description="Seconds between two runs; runs begin at multiples, in UTC."
