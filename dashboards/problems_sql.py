@@ -259,8 +259,7 @@ class ProblemQueries:
             "arrayStringConcat(actions, ' ') AS `what to do`, examples[1] AS `worst trace`, "
             "length(examples) AS `number of examples`, "
             f"{trace_link_sql('app', 'examples[1]', self.trace_url)} AS trace_link "
-            f"FROM (SELECT * FROM {self._name('insights')} FINAL WHERE {in_variable('app')} AND "
-            f"{in_variable('environment')} "
+            f"FROM (SELECT * FROM {self._name('insights')} FINAL WHERE {_APP} "
             "AND period_start <= $__toTime AND period_end >= $__fromTime AND NOT withdrawn) "
             "ORDER BY until DESC, insight_id LIMIT 200"
         )

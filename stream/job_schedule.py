@@ -53,6 +53,8 @@ def job_schedule(
         jobs.append(
             ("questions", settings.drift.questions_every_s, partial(JobContext.check_input_drift, stopped=stopped))
         )
+    if settings.evaluators.judge.canaries.enabled:
+        jobs.append(("canaries", _DUE_CHECK_S, _canary_job(settings, database, telemetry, stopped)))
     if settings.kafka.labels_topic:
         jobs.append(("labels", settings.jobs.every_s, _label_job(settings, database, telemetry)))
     for name, target in notification_targets(settings).items():
@@ -112,6 +114,17 @@ def _anomaly_job(stopped: Callable[[], bool]) -> Job:
     def job(jobs: JobContext, now: datetime) -> RunResult:
         found = jobs.scan_for_changes(now, stopped)
         return RunResult(read=found.scan.series, raised=found.events)
+
+    return job
+
+
+def _canary_job(settings: Settings, database: Database, telemetry: Telemetry, stopped: Callable[[], bool]) -> Job:
+    from ragtide.stream.judge_canaries import CanaryJob  # aiohttp takes a tenth of a second
+
+    scoring = CanaryJob(settings, database, telemetry, stopped)
+
+    def job(jobs: JobContext, now: datetime) -> RunResult:
+        return scoring.run(jobs.evaluators, now)
 
     return job
 

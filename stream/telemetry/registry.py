@@ -128,6 +128,13 @@ class Telemetry:
             "More than expected: lower sampling.lanes.judge. 0: set the prices of the endpoint.",
             *_JUDGE,
         )
+        self.canary_scores = self._counter(
+            "canary_scores",
+            "Canaries that judges scored, or failed to score, by status.",
+            "Growing `failed`: table canary_scores has the reasons.",
+            "evaluator",
+            "status",
+        )
         self.without_vector = self._counter(
             "questions_without_vector",
             "Questions without a vector in table embeddings, by reason.",

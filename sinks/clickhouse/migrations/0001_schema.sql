@@ -311,6 +311,27 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (day, app, process)
 COMMENT 'Leases of the money that judges may cost in a day, one row per process and application.';
 
+-- A table of its own: in `scores`, every reader of windows, samples, dashboards and replays had to leave canaries out.
+CREATE TABLE IF NOT EXISTS canary_scores
+(
+    evaluator LowCardinality(String) COMMENT 'Identifier of the evaluator',
+    fingerprint LowCardinality(String) COMMENT 'Hash of the evaluator''s id, version, parameters and model revision, as in table scores',
+    run_at DateTime64(3, 'UTC') COMMENT 'Start of the run; of a scheduled one a multiple of its interval, UTC',
+    canary String COMMENT 'Trace id of the canary',
+    form LowCardinality(String) COMMENT 'markdown, padded or reordered: the canary in another form; empty: as it is',
+    content LowCardinality(String) COMMENT 'Hash of what judges read; a canary with another hash is another canary',
+    direction Int8 COMMENT '-1: the form takes Markdown away; 1: otherwise',
+    endpoint LowCardinality(String) COMMENT 'Name of the endpoint that was asked',
+    status LowCardinality(String) COMMENT 'scored or failed',
+    reason LowCardinality(String) COMMENT 'Slug of why there is no score; empty: status is scored',
+    metrics Map(LowCardinality(String), Float64) COMMENT 'Value by metric key, in the unit of the metric; empty: status is not scored',
+    scored_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC',
+    CONSTRAINT finite_metrics CHECK arrayAll(value -> isFinite(value), mapValues(metrics))
+)
+ENGINE = ReplacingMergeTree(scored_at)
+ORDER BY (evaluator, fingerprint, run_at, canary, form, content)
+COMMENT 'Scores that judges gave to canaries, traces that never change, one row per run, evaluator, canary and form.';
+
 CREATE TABLE IF NOT EXISTS problem_events
 (
     problem_id String COMMENT 'Hash of app, environment, model, aspect, metric and segment',
@@ -321,7 +342,7 @@ CREATE TABLE IF NOT EXISTS problem_events
     app LowCardinality(String) COMMENT 'Application; empty: the system itself',
     environment LowCardinality(String) COMMENT 'Deployment environment; empty: none named',
     model LowCardinality(String) COMMENT 'Model; empty: all models',
-    aspect LowCardinality(String) COMMENT 'level, coverage, flip, inconsistency, missing, error, inputs, finding, storage or jobs',
+    aspect LowCardinality(String) COMMENT 'level, coverage, flip, inconsistency, missing, error, inputs, finding, storage, jobs or judge',
     metric LowCardinality(String) COMMENT 'Metric, or what else the problem is about; empty: no metric',
     segment LowCardinality(String) COMMENT 'Name of the segment; empty: all traces',
     segment_value String COMMENT 'Value of the segment; empty: all traces',
@@ -370,7 +391,7 @@ CREATE OR REPLACE VIEW problems
     app String COMMENT 'Application; empty: the system itself',
     environment String COMMENT 'Deployment environment; empty: none named',
     model String COMMENT 'Model; empty: all models',
-    aspect String COMMENT 'level, coverage, flip, inconsistency, missing, error, inputs, finding, storage or jobs',
+    aspect String COMMENT 'level, coverage, flip, inconsistency, missing, error, inputs, finding, storage, jobs or judge',
     metric String COMMENT 'Metric, or what else the problem is about; empty: no metric',
     segment String COMMENT 'Name of the segment; empty: all traces',
     segment_value String COMMENT 'Value of the segment; empty: all traces',

@@ -8,7 +8,8 @@ import pytest
 
 from ragtide.evaluators import registry
 from ragtide.evaluators.companions import check_companions
-from ragtide.evaluators.judge.settings import JudgeEndpoint
+from ragtide.evaluators.judge.canaries import CANARY_APP
+from ragtide.evaluators.judge.settings import CanarySettings, JudgeEndpoint
 from ragtide.evaluators.judge.user_prompt import UserPrompt
 from ragtide.stream.settings.loader import load
 from ragtide.stream.telemetry.registry import Telemetry
@@ -35,7 +36,7 @@ def kinds() -> set[str]:
 
 
 def test_settings_of_the_page_are_valid(tmp_path: Path) -> None:
-    assert len(TABLES) == 7
+    assert len(TABLES) == 8
     prompts = tomllib.loads(TABLES[5])
     assert prompts["evaluators"]["judge"]["prompts"].keys() == {"support"}
     file = tmp_path / "ragtide.toml"
@@ -69,6 +70,16 @@ def test_prompts_of_the_page_are_valid(tmp_path: Path, monkeypatch: pytest.Monke
     known = registry.load(load(None, {}).settings.evaluators)
     assert known["polite"].required == ("question", "answer")
     assert known["promises_refund"].description == "Whether the answer promises a refund"
+
+
+def test_settings_of_canaries_of_the_page_are_valid_and_the_defaults_but_for_cost_and_file(tmp_path: Path) -> None:
+    file = tmp_path / "ragtide.toml"
+    file.write_text("\n".join((TABLES[0].partition("[sampling")[0], TABLES[7])))
+    judge = load(file, {}).settings.evaluators.judge
+    own = judge.canaries.model_dump(exclude={"enabled", "file"})
+    assert own == CanarySettings().model_dump(exclude={"enabled", "file"})
+    assert (judge.canaries.enabled, CanarySettings().enabled) == (True, False)
+    assert judge.limit_of(CANARY_APP).usd_per_day == 1
 
 
 @pytest.mark.parametrize("secret", ["sk-very-secret"])
