@@ -30,7 +30,7 @@ def mapped(found: list[Span], **otel: Any) -> MappedSpans:
 def rag(prompt: str, documents: str = IDS, **llm: Any) -> list[Span]:
     """A retrieval that records ids and scores, and the LLM call that answers from this prompt of the user."""
     messages = [{"role": "user", "parts": [{"type": "text", "content": prompt}]}]
-    retrieval = {"gen_ai__retrieval__query__text": QUESTION, "gen_ai__retrieval__documents": documents}
+    retrieval: dict[str, Any] = {"gen_ai__retrieval__query__text": QUESTION, "gen_ai__retrieval__documents": documents}
     output = [{"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]}]
     chat = {"gen_ai__input__messages": json.dumps(messages), "gen_ai__output__messages": json.dumps(output)}
     return [
@@ -225,7 +225,7 @@ def test_of_several_llm_calls_the_one_that_wrote_the_answer_is_read() -> None:
     spans = rag(DOC_PROMPT)
     rewrite = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "<doc>rewrite</doc>"}]}])
     output = spans[2].attributes["gen_ai.output.messages"]
-    earlier = {"gen_ai__input__messages": rewrite, "gen_ai__output__messages": output}
+    earlier: dict[str, Any] = {"gen_ai__input__messages": rewrite, "gen_ai__output__messages": output}
     spans.append(span(4, 1, 0.2, 0.5, gen_ai__operation__name="chat", **earlier))
     spans.append(span(5, 2, 1.2, 8, gen_ai__operation__name="chat", **earlier))  # of the retriever
     for order in (spans, spans[::-1]):
