@@ -153,6 +153,8 @@ class Assembler:
         trace = self._traces.get(trace_id)
         if trace is None:
             return
+        if sent.last < trace.first:
+            return  # it is about messages before these, which were complete and forgotten
         if sent.first < trace.first:
             self._forget(trace_id, trace)  # the messages before `hold` are missing, and it was sent with them
         elif sent.first == trace.first:

@@ -286,3 +286,16 @@ def test_texts_come_from_the_prompt_if_the_settings_say_so() -> None:
         [(_, value)] = stage.sent
         assert value.count(b'"contexts_from":"prompt"') == found
         assert value.count(HOURS.encode()) == found
+
+
+def test_a_mark_that_is_read_late_takes_no_newer_spans_away() -> None:
+    """A stage that was away reads an old trace and, long after, its root before the mark of the first is written."""
+    stage = Stage()
+    stage.write(0, "a", part(*CHILDREN))
+    stage.write(OTEL.max_open_s + OTEL.late_s + 1, "a", part(ROOT, *CHILDREN))
+    stage.advance()
+    assert stage.results == ["sent", "sent"]
+    assert stage.traces == WHOLE
+    stage.restart()
+    stage.advance()
+    assert stage.traces == WHOLE
