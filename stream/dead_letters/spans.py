@@ -79,7 +79,7 @@ class SpanReplay:
         sent = failed = 0
         parts = PartStore(self._otel.memory_bytes, self._otel.spill_directory)
         try:
-            owners = await self._find_parts(letters, parts)
+            owners = await self._find_parts(letters, parts) if self._kafka.spans_topic in known else {}
             await producer.start()
             async with aclosing(self._finder().read(letters)) as batches:
                 async for records in batches:
@@ -136,10 +136,10 @@ class SpanReplay:
         dead += [fault for fault in results if fault is not None]
         taken = [record for record, fault in zip(good, results, strict=True) if fault is None]
         for trace_id in traces:
-            owner = owners[trace_id]
-            for value in parts.parts(owner):
-                await producer.send_and_wait(self._kafka.spans_topic, value, key=trace_id)
-            parts.drop(owner)
+            if (owner := owners.get(trace_id)) is not None:
+                for value in parts.parts(owner):
+                    await producer.send_and_wait(self._kafka.spans_topic, value, key=trace_id)
+                parts.drop(owner)
         if taken:
             await asyncio.to_thread(self._on_sent, taken)
         if dead:

@@ -48,13 +48,14 @@ class PromptRule:
             return _not_found(f"it has more than {LONGEST_PROMPT:,} characters")
         if self._markers is None:
             return _whole(answer, short, question)
+        why = "the markers are not in it"
         for message in short:
             texts = _cut(self._markers, message.text.encode(errors="replace"))
-            if texts is None:
-                return _not_found(f"the markers match more than {MOST_MATCHES:,} times")
             if texts:
                 return PromptChunks(texts, answer, message.source)
-        return _not_found("the markers are not in it")
+            if texts is None:
+                why = f"the markers match more than {MOST_MATCHES:,} times"
+        return _not_found(why)
 
 
 def prompt_rule(otel: OtelSettings) -> PromptRule | None:
