@@ -29,7 +29,9 @@ _TABLE = re.compile(
     r"^CREATE (?:TABLE IF NOT EXISTS|OR REPLACE VIEW) (\w+)\n\((.*?)\n\)\n(?:ENGINE = |(AS)\n)(.*?)\nCOMMENT '(.*?)';$",
     re.DOTALL | re.MULTILINE,
 )
-_COLUMN = re.compile(r"^    (\w+) (.+?)(?: CODEC\(.*?\))?(?: DEFAULT [\w().]+)? COMMENT '(.*)',?$", re.MULTILINE)
+_COLUMN = re.compile(
+    r"^    (\w+) (.+?)(?: CODEC\(.*?\))?(?: DEFAULT [\w().]+| MATERIALIZED .+?)? COMMENT '(.*)',?$", re.MULTILINE
+)
 _EMPTY = re.compile(r"; ((?:empty|an empty item|NULL|\[\]|\{\}|0|1970): .*)$")  # the end of a column's comment
 
 _TRACE = """\

@@ -104,6 +104,28 @@ class JudgeCacheSettings(BaseModel, extra="forbid", frozen=True):
     )
 
 
+class CanarySettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+    """Traces that never change. Jobs have judges score them again and again, to tell when a judge changes."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Have every judge score the canaries on a schedule. A run costs the calls of up to two traces per "
+        "canary and judge; docs/judge.md has the sum.",
+    )
+    every_s: float = Field(
+        default=86400.0, ge=60, le=7 * 86400, description="Seconds between two runs; runs begin at multiples, in UTC."
+    )
+    file: Path | None = Field(
+        default=None,
+        description="File of canaries of your own, JSON lines of traces, in place of the 24 that come with ragtide.",
+    )
+    forms: bool = Field(
+        default=True,
+        description="Score each canary in another form too, a different one in each run: with or without Markdown, "
+        "padded with blank space, with chunks in another order. It doubles the calls.",
+    )
+
+
 def needs_prices(endpoint: str) -> str:
     """Say what to set before the money of an endpoint can be limited."""
     return (
@@ -156,6 +178,7 @@ class JudgeSettings(BaseModel, extra="forbid", frozen=True):
     )
     cache: JudgeCacheSettings = Field(default=JudgeCacheSettings(), description="The cache of replies on disk.")
     search: SearchSettings = Field(default=SearchSettings(), description="The search endpoint of agents.")
+    canaries: CanarySettings = Field(default=CanarySettings(), description="Canaries, which tell when a judge changes.")
 
     @field_validator("byop")
     @classmethod

@@ -116,10 +116,7 @@ class Telemetry:
             *_JUDGE,
         )
         self.judge_searches = self._counter(
-            "judge_searches",
-            "Searches of agents that were answered.",
-            "More than expected: lower evaluators.params.fact_check.max_records_per_hour or max_steps.",
-            *_JUDGE,
+            "judge_searches", "Answered searches of agents.", "Too many: lower max_steps of fact_check.", *_JUDGE
         )
         self.judge_tokens = self._counter(
             "judge_tokens",
@@ -133,6 +130,13 @@ class Telemetry:
             "Cost of judge calls in US dollars, by the prices in the settings.",
             "More than expected: lower sampling.lanes.judge. 0: set the prices of the endpoint.",
             *_JUDGE,
+        )
+        self.canary_scores = self._counter(
+            "canary_scores",
+            "Canaries that judges scored, or failed to score, by status.",
+            "Growing `failed`: table canary_scores has the reasons.",
+            "evaluator",
+            "status",
         )
         self.without_vector = self._counter(
             "questions_without_vector",

@@ -8,8 +8,9 @@ import pytest
 
 from ragtide.evaluators import registry
 from ragtide.evaluators.companions import check_companions
+from ragtide.evaluators.judge.canaries import CANARY_APP
 from ragtide.evaluators.judge.search_settings import SearchSettings
-from ragtide.evaluators.judge.settings import JudgeEndpoint
+from ragtide.evaluators.judge.settings import CanarySettings, JudgeEndpoint
 from ragtide.evaluators.judge.user_prompt import UserPrompt
 from ragtide.evaluators.plan import prepare
 from ragtide.stream.settings.loader import entries, load
@@ -39,7 +40,7 @@ def kinds() -> set[str]:
 
 
 def test_settings_of_the_page_are_valid(tmp_path: Path) -> None:
-    assert len(TABLES) == 10
+    assert len(TABLES) == 11
     prompts = tomllib.loads(TABLES[5])
     assert prompts["evaluators"]["judge"]["prompts"].keys() == {"support"}
     file = tmp_path / "ragtide.toml"
@@ -75,7 +76,7 @@ def test_prompts_of_the_page_are_valid(tmp_path: Path, monkeypatch: pytest.Monke
     assert known["promises_refund"].description == "Whether the answer promises a refund"
 
 
-@pytest.mark.parametrize("table", TABLES[7:])
+@pytest.mark.parametrize("table", TABLES[7:10])
 def test_searches_of_the_page_are_valid_and_take_their_key_from_the_environment(tmp_path: Path, table: str) -> None:
     file = tmp_path / "ragtide.toml"
     file.write_text("\n".join((TABLES[0].partition("[sampling")[0], table)))
@@ -93,6 +94,16 @@ def test_searches_of_the_page_are_valid_and_take_their_key_from_the_environment(
             "max_steps": 6,
             "max_records_per_hour": 50,
         }
+
+
+def test_settings_of_canaries_of_the_page_are_valid_and_the_defaults_but_for_cost_and_file(tmp_path: Path) -> None:
+    file = tmp_path / "ragtide.toml"
+    file.write_text("\n".join((TABLES[0].partition("[sampling")[0], TABLES[10])))
+    judge = load(file, {}).settings.evaluators.judge
+    own = judge.canaries.model_dump(exclude={"enabled", "file"})
+    assert own == CanarySettings().model_dump(exclude={"enabled", "file"})
+    assert (judge.canaries.enabled, CanarySettings().enabled) == (True, False)
+    assert judge.limit_of(CANARY_APP).usd_per_day == 1
 
 
 @pytest.mark.parametrize("secret", ["sk-very-secret"])

@@ -15,8 +15,8 @@ from ragtide.evaluators.judge.calls import OVER_BUDGET, Answer, Asker, SearchCal
 from ragtide.evaluators.judge.settings import JudgeSettings
 from ragtide.evaluators.outcome import Failed
 from ragtide.stream.judge import JudgeClient, UsageKey, usage_by_endpoint, usage_lines
+from ragtide.stream.judge_metrics import count_judge
 from ragtide.stream.telemetry.registry import Telemetry
-from ragtide.stream.worker.lane import count_judge
 from tests.stream.judge.asking import LIMIT_S, STATEMENTS, ask
 from tests.stream.judge.chat_server import chat_server, reply
 from tests.stream.judge.search_server import (

@@ -129,6 +129,7 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
         ["mine", "--file", "{traces}", "--labels", "{traces}", "--config", "{prompt}"],
         ["mine", "--file", "{traces}", "--set", HOSTILE],
     ),
+    "judge canaries": ([], ["--json"], ["--config", HOSTILE]),
     "worker": (["--lane", HOSTILE],),
     "config": (
         ["--config", HOSTILE],
