@@ -155,8 +155,8 @@ def evaluators() -> str:
         if (judge := every[info.id].judge) is not None:
             prompts = ", ".join(f"`{name}`" for name in judge.prompts)
             parts.append(f"Off until there is a [judge](../judge.md). Prompts: {prompts}.\n")
-        if info.off_until_set:
-            parts.append(f"Off by default. To use it, set `{setting_names(info.id, info.off_until_set)}`.\n")
+        if switches := setting_names(info):
+            parts.append(f"Off by default. To use it, set `{switches}`.\n")
         rows = [
             (
                 f"`{info.id}.{metric.key}`" + (f" per {', '.join(metric.per)}" if metric.per else ""),

@@ -132,8 +132,10 @@ class CanaryScorer:
         )
 
     def _is_judged(self, one: PreparedEvaluator) -> bool:
-        """Tell whether sampling gives the judge any trace."""
+        """Tell whether sampling gives the judge any trace. Agents have no canaries: what they find changes."""
         sampling, evaluator = self.settings.sampling, one.evaluator
+        if evaluator.method == "agent":
+            return False
         own = sampling.evaluators.get(evaluator.id, sampling.lanes.get(evaluator.lane, 1.0))
         ruled = (rule.rate for rule in sampling.rules if not rule.evaluators or evaluator.id in rule.evaluators)
         return any(rate > 0 for rate in (own, *ruled))

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Self
-from urllib.parse import urlsplit
 
 import msgspec
 from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 
+from ragtide.evaluators.judge.search_settings import SearchSettings, check_endpoint_url
 from ragtide.evaluators.judge.user_prompt import UserPrompt
 from ragtide.evaluators.slugs import PATTERN, is_slug
 
@@ -63,12 +63,7 @@ class JudgeEndpoint(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
     @field_validator("url")
     @classmethod
     def _check_url(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("must be an http:// or https:// URL")
-        if parts.username is not None or parts.password is not None:
-            raise ValueError("must not contain a name or password: set api_key or headers")
-        return url
+        return check_endpoint_url(url)
 
     @field_validator("parameters")
     @classmethod
@@ -182,6 +177,7 @@ class JudgeSettings(BaseModel, extra="forbid", frozen=True):
         description="Maximum number of sampled traces that the lane judge evaluates between two commits, about.",
     )
     cache: JudgeCacheSettings = Field(default=JudgeCacheSettings(), description="The cache of replies on disk.")
+    search: SearchSettings = Field(default=SearchSettings(), description="The search endpoint of agents.")
     canaries: CanarySettings = Field(default=CanarySettings(), description="Canaries, which tell when a judge changes.")
 
     @field_validator("byop")
@@ -208,6 +204,8 @@ class JudgeSettings(BaseModel, extra="forbid", frozen=True):
         """Refuse a budget that no call would count against."""
         if self.has_budget and (name := self.without_prices(self.endpoints)) is not None:
             raise ValueError(f"limit: usd_per_day {needs_prices(name)}")
+        if self.has_budget and self.search.url is not None and "usd_per_search" not in self.search.model_fields_set:
+            raise ValueError("limit: usd_per_day needs a price: set search.usd_per_search (0 if searches are free)")
         return self
 
     def without_prices(self, endpoints: Iterable[str]) -> str | None:

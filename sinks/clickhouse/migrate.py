@@ -86,6 +86,7 @@ def lifetimes(retention: RetentionSettings) -> dict[str, str]:
         "flips": f"toDateTime(time) + toIntervalDay({retention.traces_days})",
         "repeated_questions": f"toDateTime(time) + toIntervalDay({retention.traces_days})",
         "trace_texts": texts,
+        "explanations": texts,
         "embeddings": embeddings,
         # As long as what they were made of: the middle of a topic tells nearly what its questions do.
         "topic_models": f"toDateTime(fitted_at) + toIntervalDay({retention.embeddings_days})",

@@ -6,6 +6,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import aiohttp
 from yarl import URL
@@ -83,7 +84,7 @@ class Endpoint:
         self._structured = _Structured(MODES[0] if auto else settings.structured, known=not auto)
         base = URL(settings.url)
         self._url = (base / "chat" / "completions").with_query(base.query)
-        context = _certificates(settings)
+        context = certificates(settings.ca_file)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=context),
             headers=_headers(settings),
@@ -124,12 +125,12 @@ class Endpoint:
     async def _send_within(self, limit: CallLimit | None, request: Request, trace: TraceCalls) -> Completion | _Miss:
         """Send the request if there is money for it, and charge it, whatever happens to it."""
         if limit is None:
-            return await self._send(request, self._time_left(trace))
+            return await self._send(request, self._attempt_s(trace))
         try:
             await limit.check_budget(self._deadline_s(trace))
         except Transient as error:
             raise CallFailed("judge_unavailable", f"the ledger of budgets does not answer: {error}") from None
-        limit_s = self._time_left(trace)
+        limit_s = self._attempt_s(trace)
         usd = self._most_usd(request)
         try:
             got = await self._send(request, limit_s)
@@ -157,15 +158,22 @@ class Endpoint:
         started_s = self._clock() if trace.started_s is None else trace.started_s
         return started_s + self.settings.trace_timeout_s
 
-    def _time_left(self, trace: TraceCalls) -> float:
-        """Return the seconds that the next attempt may take. The time of a trace starts with its first call."""
+    def _attempt_s(self, trace: TraceCalls) -> float:
+        """Return the seconds that the next attempt may take."""
+        return min(self.settings.timeout_s, self.time_left(trace))
+
+    def time_left(self, trace: TraceCalls) -> float:
+        """Return the seconds that calls about the trace may still take. They start with its first call.
+
+        Raises `CallFailed` if there are none.
+        """
         if trace.started_s is None:
             trace.started_s = self._clock()
         left_s = self._deadline_s(trace) - self._clock()
         if left_s <= 0:
             limit_s = self.settings.trace_timeout_s
             raise CallFailed("judge_timeout", f"endpoint {self.name}: calls about the trace took over {limit_s:g} s")
-        return min(self.settings.timeout_s, left_s)
+        return left_s
 
     def _pause_s(self, attempt: int) -> float:
         return self._random.uniform(0, min(self.settings.retry_max_s, self.settings.retry_base_s * 2.0**attempt))
@@ -209,7 +217,7 @@ class Endpoint:
         try:
             async with self._session.post(self._url, data=body, allow_redirects=False) as answer:
                 status, headers = answer.status, answer.headers
-                read = await _read(answer)
+                read = await read_body(answer)
         except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: an answer that is no HTTP
             why, lost = f"no connection ({type(error).__name__})", not isinstance(error, aiohttp.ClientConnectorError)
             return _Miss("judge_unavailable", why, again=True, broken=True, lost=lost)
@@ -220,17 +228,17 @@ class Endpoint:
         return _rejected(status, headers, read or b"")
 
 
-def check_certificates(name: str, settings: JudgeEndpoint) -> None:
+def check_certificates(setting: str, ca_file: Path | None) -> None:
     """Raise `ConfigError` if the file of certificates cannot be used."""
     try:
-        _certificates(settings)
+        certificates(ca_file)
     except OSError as error:  # SSLError is one
-        where = f"evaluators.judge.endpoints.{name}.ca_file"
-        raise ConfigError(f"{where}: {settings.ca_file} cannot be used: {type(error).__name__}") from None
+        raise ConfigError(f"{setting}: {ca_file} cannot be used: {type(error).__name__}") from None
 
 
-def _certificates(settings: JudgeEndpoint) -> ssl.SSLContext | bool:
-    return ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else True
+def certificates(ca_file: Path | None) -> ssl.SSLContext | bool:
+    """Return what an endpoint's certificate is checked by. Raises `OSError`."""
+    return ssl.create_default_context(cafile=ca_file) if ca_file else True
 
 
 def _headers(settings: JudgeEndpoint) -> dict[str, str]:
@@ -240,7 +248,12 @@ def _headers(settings: JudgeEndpoint) -> dict[str, str]:
     return headers | {name: value.get_secret_value() for name, value in settings.headers.items()}
 
 
-async def _read(answer: aiohttp.ClientResponse) -> bytes | None:
+def is_passing(status: int) -> bool:
+    """Whether a request with this status may succeed if it is sent again."""
+    return status == _THROTTLED or status in _AGAIN or status >= 500
+
+
+async def read_body(answer: aiohttp.ClientResponse) -> bytes | None:
     """Return the body, or None if it is too large."""
     read = bytearray()
     async for part in answer.content.iter_any():
@@ -257,6 +270,6 @@ def _rejected(status: int, headers: Mapping[str, str], body: bytes) -> _Miss:
     wait_s = retry_after_s(headers.get("Retry-After"), time.time())
     if status == _THROTTLED:
         return _Miss("judge_throttled", why, status, again=True, wait_s=wait_s)
-    if status in _AGAIN or status >= 500:
+    if is_passing(status):
         return _Miss("judge_unavailable", why, status, again=True, broken=True, wait_s=wait_s)
     return _Miss("judge_rejected", why, status)

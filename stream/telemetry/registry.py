@@ -115,6 +115,9 @@ class Telemetry:
             "If 0 although traces are evaluated repeatedly: set evaluators.judge.cache.path.",
             *_JUDGE,
         )
+        self.judge_searches = self._counter(
+            "judge_searches", "Answered searches of agents.", "Too many: lower max_steps of fact_check.", *_JUDGE
+        )
         self.judge_tokens = self._counter(
             "judge_tokens",
             "Tokens of judge calls: input, input from the endpoint's cache (cached, part of input), output.",

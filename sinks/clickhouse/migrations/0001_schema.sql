@@ -102,6 +102,25 @@ PARTITION BY toYYYYMMDD(time)
 ORDER BY (run_id, app, environment, evaluator, toStartOfMinute(time), trace_id)
 COMMENT 'One row per trace and evaluator. Rows with NaN or infinity are refused.';
 
+CREATE TABLE IF NOT EXISTS explanations
+(
+    run_id LowCardinality(String) COMMENT 'live, probe (traces asked by probes) or the name of a replay',
+    app LowCardinality(String) COMMENT 'Application that answered',
+    environment LowCardinality(String) COMMENT 'Deployment environment; empty: the trace named none',
+    evaluator LowCardinality(String) COMMENT 'Identifier of the evaluator',
+    time DateTime64(3, 'UTC') COMMENT 'Event time: when the answer was given, UTC',
+    trace_id String COMMENT 'Identifier of the trace, as the application sent it',
+    version UInt128 COMMENT 'That of the row of table scores which it explains; the largest wins',
+    explanation String COMMENT 'Why the score is as it is, in the words of a judge, in full or masked',
+    is_deleted UInt8 COMMENT '1: deleted, FINAL leaves the row out; 0: current',
+    ingested_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC',
+    INDEX by_trace trace_id TYPE bloom_filter GRANULARITY 4
+)
+ENGINE = ReplacingMergeTree(version, is_deleted)
+PARTITION BY toYYYYMMDD(time)
+ORDER BY (run_id, app, environment, evaluator, toStartOfMinute(time), trace_id)
+COMMENT 'What judges wrote about scores. It may quote the trace, so it is masked and kept like trace_texts.';
+
 CREATE OR REPLACE VIEW metric_values
 (
     run_id LowCardinality(String) COMMENT 'live, probe (traces asked by probes) or the name of a replay',

@@ -148,6 +148,16 @@ def test_a_share_of_zero_turns_canaries_off_too(database: Database) -> None:
         assert scorer(settings.model_copy(update={"sampling": rare}), database).run(DAY).scored == 24
 
 
+def test_agents_have_no_canaries_because_what_they_find_changes(database: Database) -> None:
+    with chat_server(by_rule(steady())) as server:
+        search = {"url": "http://127.0.0.1:9/search"}
+        settings = settings_of(server, endpoint_by_evaluator={"fact_check": "small"}, search=search)
+        both = settings.evaluators.model_copy(update={"enabled": (GRADED, "fact_check")})
+        assert scorer(settings.model_copy(update={"evaluators": both}), database).run(DAY).scored == 24
+        assert {id for (id,) in stored(database, "evaluator")} == {GRADED}
+        assert len(server.sent) == 24
+
+
 def test_a_run_that_is_stopped_continues_where_it_stopped(database: Database) -> None:
     with chat_server(by_rule(steady())) as server:
         settings = settings_of(server)
