@@ -32,12 +32,18 @@ class CanaryScoreRow(NamedTuple):
 
 
 class JudgeRuns(NamedTuple):
-    """The runs of one version of a judge, in order. Counts are of canaries as they are, in the newest run."""
+    """The runs of one version of a judge, in order. Counts are of canaries as they are, in the newest run.
+
+    `subjects` are the canaries of the newest run, with or without a score; `scored_runs` the runs in which at least
+    half of them have a score.
+    """
 
     evaluator: str
     fingerprint: str
     endpoint: str
     runs: tuple[datetime, ...]
+    scored_runs: tuple[datetime, ...]
+    subjects: frozenset[str]
     scored: int
     failed: int
 
@@ -51,10 +57,13 @@ def load_judge_versions(database: Database, until: datetime) -> dict[str, list[J
     """Load the runs up to then of all versions of each judge, by evaluator; the version with the newest run is last."""
     rows = database.rows(
         """
-        SELECT evaluator, version, arraySort(groupArray((run_at, name, scored, failed))) AS runs
+        SELECT evaluator, version, arraySort(groupArray((run_at, name, with_score, failed))) AS runs,
+            argMax(with_row, run_at) AS subjects,
+            arrayMap(run -> length(arrayIntersect(run.3, subjects)), runs) AS comparable
         FROM (
             SELECT toString(evaluator) AS evaluator, toString(fingerprint) AS version, run_at,
-                max(toString(endpoint)) AS name, countIf(status = 'scored') AS scored,
+                max(toString(endpoint)) AS name, groupUniqArray(concat(canary, ' ', content)) AS with_row,
+                groupUniqArrayIf(concat(canary, ' ', content), status = 'scored') AS with_score,
                 countIf(status = 'failed') AS failed
             FROM canary_scores FINAL WHERE run_at <= {until:DateTime64(3, 'UTC')} AND form = ''
             GROUP BY evaluator, version, run_at
@@ -66,7 +75,11 @@ def load_judge_versions(database: Database, until: datetime) -> dict[str, list[J
     for row in rows:
         _, endpoint, scored, failed = row["runs"][-1]
         runs = tuple(run_at for run_at, *_ in row["runs"])
-        version = JudgeRuns(row["evaluator"], row["version"], endpoint, runs, scored, failed)
+        enough = tuple(
+            at for at, count in zip(runs, row["comparable"], strict=True) if 2 * count >= len(row["subjects"])
+        )
+        subjects = frozenset(row["subjects"])
+        version = JudgeRuns(row["evaluator"], row["version"], endpoint, runs, enough, subjects, len(scored), failed)
         found.setdefault(row["evaluator"], []).append(version)
     return found
 
@@ -88,10 +101,15 @@ def load_scored(
     return [CanaryScoreRow(**row) for row in rows]
 
 
-def values_of(rows: Iterable[CanaryScoreRow], evaluator: str, metric: str) -> Values:
-    """Return the values of one metric of canaries as they are."""
+def values_of(rows: Iterable[CanaryScoreRow], judge: JudgeRuns, metric: str) -> Values:
+    """Return the values of one metric of the canaries of the judge's newest run, as they are."""
     found: dict[datetime, dict[str, float]] = {}
     for row in rows:
-        if row.evaluator == evaluator and not row.form and metric in row.metrics:
+        if (
+            row.evaluator == judge.evaluator
+            and not row.form
+            and metric in row.metrics
+            and row.subject in judge.subjects
+        ):
             found.setdefault(row.run_at, {})[row.subject] = row.metrics[metric]
     return found

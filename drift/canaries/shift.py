@@ -1,9 +1,9 @@
 """Compare a judge's newest runs with its first ones, canary by canary. Pure.
 
-The first five runs are the reference. The newest three, or as many as there are, are compared with them by a
-permutation test, which takes the judge's own randomness from these runs. It assumes that canaries vary independently of
-each other. A judge that is stricter on some days on all canaries breaks that: so a shift must also be larger than the
-deviations of single runs of the reference.
+The first five runs with scores are the reference. The newest three, or as many as there are, are compared with them by
+a permutation test, which takes the judge's own randomness from these runs. It assumes that canaries vary independently
+of each other. A judge that is stricter on some days on all canaries breaks that: so a shift must also be larger than
+the deviations of single runs of the reference.
 """
 
 from collections.abc import Mapping, Sequence

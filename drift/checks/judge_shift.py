@@ -1,7 +1,8 @@
 """Check whether judges score canaries, traces that never change, as they did at first.
 
-A shift there is the judge's own, not the application's. A version of a judge is compared with its own first runs; a new
-model, prompt or parameter is another version. An accepted shift starts a new reference.
+A shift there is the judge's own, not the application's. A version of a judge is compared with its own first runs that
+scored at least half of today's canaries. A new model, prompt or parameter is another version. An accepted shift, or
+other canaries, start a new reference.
 """
 
 from collections.abc import Iterator, Mapping
@@ -86,7 +87,7 @@ def judge_shifts(ctx: CheckContext, now: datetime) -> list[tuple[JudgedMetric, J
     runs = {at for one in judged for at in (*one.reference, *one.later)}
     rows = load_scored(ctx.database, [one.judge for one in judged], runs)
     return [
-        (one, judge_shift(values_of(rows, one.metric.evaluator.id, one.metric.metric.key), one.reference, one.later))
+        (one, judge_shift(values_of(rows, one.judge, one.metric.metric.key), one.reference, one.later))
         for one in judged
     ]
 
@@ -99,9 +100,9 @@ def _judged_metrics(ctx: CheckContext, now: datetime) -> Iterator[JudgedMetric]:
             continue
         for metric in (MetricRef(evaluator, one) for one in evaluator.metrics if one.primary and one.bounded):
             since = accepted.get(metric.name)
-            runs = [at for at in judge.runs if since is None or at >= since]
-            later = tuple(runs[REFERENCE_RUNS:][-_MOST_LATER_RUNS:])
-            yield JudgedMetric(metric, judge, tuple(runs[:REFERENCE_RUNS]), later)
+            reference = tuple(at for at in judge.scored_runs if since is None or at >= since)[:REFERENCE_RUNS]
+            later = tuple(at for at in judge.runs if reference and at > reference[-1])
+            yield JudgedMetric(metric, judge, reference, later[-_MOST_LATER_RUNS:])
 
 
 def _accepted(ctx: CheckContext) -> Mapping[str, datetime]:

@@ -26,7 +26,14 @@ def day(number: float) -> datetime:
     return DAY + timedelta(days=number)
 
 
-def store(database: Database, runs: range, level: Level, fingerprint: str = "f1", content: str = "") -> None:
+def store(
+    database: Database,
+    runs: range,
+    level: Level,
+    fingerprint: str = "f1",
+    content: str = "",
+    canaries: range = range(CANARIES),
+) -> None:
     """Runs of judge `quality`, one a day."""
     rows = [
         CanaryScoreRow(
@@ -43,7 +50,7 @@ def store(database: Database, runs: range, level: Level, fingerprint: str = "f1"
             metrics={} if value is None else {"good": value, "other": 0.5},
         )
         for run in runs
-        for number in range(CANARIES)
+        for number in canaries
     ]
     database.insert("canary_scores", rows)
 
@@ -60,6 +67,12 @@ def stricter_from(first: int, until: int = 1_000, by: float = 0.25) -> Level:
 
 def events(world: World, at: float) -> list[str]:
     return [one.event for one in world.check(JudgeShifts(), day(at), RULES).events]
+
+
+def changes(world: World, days: range) -> dict[int, list[str]]:
+    """The events of a check a day, without those that only update."""
+    found = {number: [kind for kind in events(world, number + 0.1) if kind != "updated"] for number in days}
+    return {number: kinds for number, kinds in found.items() if kinds}
 
 
 def only(world: World) -> Problem:
@@ -109,7 +122,6 @@ def test_an_improvement_is_a_shift_too(database: Database) -> None:
     [
         ("one canary flips", lambda run, number: 0.0 if run > 9 and number == 1 else steady(run, number)),
         ("smaller than the limit", stricter_from(10, by=0.08)),
-        ("too few runs of a reference", lambda run, number: stricter_from(3)(run, number) if run < 5 else None),
         ("never a score", lambda run, number: None),
     ],
 )
@@ -157,11 +169,28 @@ def test_a_new_version_of_the_judge_begins_a_new_reference(database: Database) -
     assert [events(world, number + 0.1) for number in range(13, 20)] == [[]] * 7
 
 
-def test_a_canary_with_another_text_is_another_canary(database: Database) -> None:
+def test_the_reference_is_of_the_first_runs_with_scores(database: Database) -> None:
+    """The endpoint is away in the first runs, or in some of them."""
     world = World(database, rules=RULES)
-    store(database, range(10), steady)
-    store(database, range(10, 14), stricter_from(0), content="edited")
-    assert events(world, 13.1) == []
+    store(database, range(14), lambda run, number: None if run in {0, 1, 3} else stricter_from(10)(run, number))
+    assert changes(world, range(14)) == {10: ["opened"]}
+    assert only(world).attributes["reference"] == [day(run).isoformat() for run in (2, 4, 5, 6, 7)]
+
+
+def test_canaries_with_other_texts_have_a_reference_of_their_own(database: Database) -> None:
+    """A shift of the canaries of before ends with them, and one of the new canaries is found."""
+    world = World(database, rules=RULES)
+    store(database, range(12), stricter_from(10))
+    assert events(world, 11.1) == ["opened"]
+    store(database, range(12, 30), stricter_from(20), content="edited")
+    assert changes(world, range(12, 30)) == {12: ["resolved"], 20: ["opened"]}
+
+
+def test_fewer_canaries_are_compared_with_the_same_ones(database: Database) -> None:
+    world = World(database, rules=RULES)
+    store(database, range(12), steady)
+    store(database, range(12, 24), stricter_from(16), canaries=range(8))
+    assert changes(world, range(24)) == {17: ["opened"]}
 
 
 def test_a_judge_without_runs_for_weeks_or_without_settings_has_no_problem(database: Database) -> None:
