@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ragtide.drift import sql
 from ragtide.sinks.clickhouse.database import Database
 
+_RUNS_PER_QUERY = 500
 Values = Mapping[datetime, Mapping[str, float]]  # by run, then by canary and its content
 
 
@@ -88,17 +89,22 @@ def load_scored(
     database: Database, judges: Collection[JudgeRuns], runs: Collection[datetime], *, in_forms: bool = False
 ) -> list[CanaryScoreRow]:
     """Load the scores of these runs by these judges, in order of time; with `in_forms` those in other forms too."""
-    if not judges or not runs:
+    if not judges:
         return []
     versions = ", ".join(f"({sql.text(one.evaluator)}, {sql.text(one.fingerprint)})" for one in judges)
-    times = ", ".join(f"fromUnixTimestamp64Milli({round(at.timestamp() * 1_000)}, 'UTC')" for at in sorted(runs))
     forms = "" if in_forms else "AND form = '' "
-    rows = database.rows(
-        f"SELECT {', '.join(CanaryScoreRow._fields)} FROM canary_scores FINAL WHERE status = 'scored' "
-        f"AND (evaluator, fingerprint) IN ({versions}) AND run_at IN ({times}) {forms}"
-        "ORDER BY run_at, evaluator, canary, form"
-    )
-    return [CanaryScoreRow(**row) for row in rows]
+    ordered = sorted(runs)
+    found: list[CanaryScoreRow] = []
+    for first in range(0, len(ordered), _RUNS_PER_QUERY):
+        some = ordered[first : first + _RUNS_PER_QUERY]
+        times = ", ".join(f"fromUnixTimestamp64Milli({round(at.timestamp() * 1_000)}, 'UTC')" for at in some)
+        rows = database.rows(
+            f"SELECT {', '.join(CanaryScoreRow._fields)} FROM canary_scores FINAL WHERE status = 'scored' "
+            f"AND (evaluator, fingerprint) IN ({versions}) AND run_at IN ({times}) {forms}"
+            "ORDER BY run_at, evaluator, canary, form"
+        )
+        found += (CanaryScoreRow(**row) for row in rows)
+    return found
 
 
 def values_of(rows: Iterable[CanaryScoreRow], judge: JudgeRuns, metric: str) -> Values:

@@ -5,13 +5,14 @@ scored at least half of today's canaries. A new model, prompt or parameter is an
 other canaries, start a new reference.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
 from ragtide.drift.canaries import (
     REFERENCE_RUNS,
+    CanaryScoreRow,
     JudgeRuns,
     JudgeShift,
     judge_shift,
@@ -25,12 +26,12 @@ from ragtide.drift.settings import JobSettings
 from ragtide.drift.text import number, timestamp
 from ragtide.drift.windows import MetricRef
 
-_MOST_LATER_RUNS = 30
+_FIRST_LATER_RUNS = 30  # that are loaded; more if a shift has lasted for longer
 _STALE = timedelta(days=21)  # three runs at the longest interval
 
 
 class JudgedMetric(NamedTuple):
-    """A metric with the runs of its judge: those of the reference, and the newest ones after it."""
+    """A metric with the runs of its judge: those of the reference, and all after it."""
 
     metric: MetricRef
     judge: JudgeRuns
@@ -84,12 +85,23 @@ class JudgeShifts(Check):
 def judge_shifts(ctx: CheckContext, now: datetime) -> list[tuple[JudgedMetric, JudgeShift | None]]:
     """Compare the newest runs of each judge with its reference; None: too few runs, or canaries with a score."""
     judged = list(_judged_metrics(ctx, now))
-    runs = {at for one in judged for at in (*one.reference, *one.later)}
+    runs = {at for one in judged for at in (*one.reference, *one.later[-_FIRST_LATER_RUNS:])}
     rows = load_scored(ctx.database, [one.judge for one in judged], runs)
-    return [
-        (one, judge_shift(values_of(rows, one.judge, one.metric.metric.key), one.reference, one.later))
-        for one in judged
-    ]
+    return [(one, _since_onset(ctx, one, _compare(one, rows, one.later[-_FIRST_LATER_RUNS:]))) for one in judged]
+
+
+def _compare(one: JudgedMetric, rows: Sequence[CanaryScoreRow], later: Sequence[datetime]) -> JudgeShift | None:
+    return judge_shift(values_of(rows, one.judge, one.metric.metric.key), one.reference, later)
+
+
+def _since_onset(ctx: CheckContext, one: JudgedMetric, found: JudgeShift | None) -> JudgeShift | None:
+    """Load more runs until those before the shift are among them."""
+    loaded = _FIRST_LATER_RUNS
+    while found is not None and loaded < len(one.later) and found.before in (None, one.later[-loaded]):
+        loaded *= 4
+        later = one.later[-loaded:]
+        found = _compare(one, load_scored(ctx.database, [one.judge], {*one.reference, *later}), later)
+    return found
 
 
 def _judged_metrics(ctx: CheckContext, now: datetime) -> Iterator[JudgedMetric]:
@@ -102,7 +114,7 @@ def _judged_metrics(ctx: CheckContext, now: datetime) -> Iterator[JudgedMetric]:
             since = accepted.get(metric.name)
             reference = tuple(at for at in judge.scored_runs if since is None or at >= since)[:REFERENCE_RUNS]
             later = tuple(at for at in judge.runs if reference and at > reference[-1])
-            yield JudgedMetric(metric, judge, reference, later[-_MOST_LATER_RUNS:])
+            yield JudgedMetric(metric, judge, reference, later)
 
 
 def _accepted(ctx: CheckContext) -> Mapping[str, datetime]:
@@ -115,12 +127,13 @@ def _accepted(ctx: CheckContext) -> Mapping[str, datetime]:
 
 
 def _detection(ctx: CheckContext, one: JudgedMetric, found: JudgeShift) -> Detection:
+    before = found.before or one.reference[-1]
     direction = "higher" if found.shift > 0 else "lower"
     message = (
         f"Judge {one.judge.evaluator} (endpoint {one.judge.endpoint}) scores the same traces "
         f"{number(abs(found.shift))} {direction} ({number(found.baseline)} → {number(found.value)}) since "
         f"{timestamp(found.since)}, on {found.canaries} canaries in {found.runs} run{'s' if found.runs > 1 else ''}. "
-        f"Changes of {one.metric.name} since {timestamp(found.before)} may be the judge's, not the application's."
+        f"Changes of {one.metric.name} since {timestamp(before)} may be the judge's, not the application's."
     )
     attributes = {
         "value": found.value,
@@ -133,7 +146,7 @@ def _detection(ctx: CheckContext, one: JudgedMetric, found: JudgeShift) -> Detec
         "fingerprint": one.judge.fingerprint,
         "reference": [at.isoformat() for at in one.reference],
         # The judge changed between two runs: so exactly is the onset known.
-        "window": {"start": found.before.isoformat(), "end": found.since.isoformat()},
+        "window": {"start": before.isoformat(), "end": found.since.isoformat()},
     }
     details = build_details(JudgeShifts.kind, one.key, one.metric, message, attributes, ctx.rules, severity="warning")
     return Detection(one.key, details, found.since, found.until)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from ragtide.drift.attributes import EvidenceWindow
 from ragtide.drift.canaries import CanaryScoreRow
 from ragtide.drift.checks.judge_shift import JudgeShifts
 from ragtide.drift.problems.model import Problem
@@ -144,6 +145,33 @@ def test_canaries_without_a_score_are_no_shift_and_clear_none(database: Database
     assert only(world).state == "open"
     store(database, range(19, 23), steady)
     assert events(world, 22.1) == ["resolved"]
+
+
+def test_a_shift_that_lasts_keeps_its_onset(database: Database) -> None:
+    """Single runs in it score as before, and their number exceeds what a check loads at first."""
+    world = World(database, rules=RULES)
+    noisy = [40, 70]
+    store(database, range(120), lambda run, number: (steady if run in noisy else stricter_from(10))(run, number))
+    for at in (13.1, 38.1, 42.1, 45.1, 119.1):
+        events(world, at)
+        problem = only(world)
+        assert problem.onset == day(10), at
+        assert problem.evidence.window == EvidenceWindow(start=day(9), end=day(10)), at
+
+
+def test_runs_without_scores_do_not_bound_the_onset(database: Database) -> None:
+    """The judge was away before the shift: it may have changed at any time since its last scores."""
+    world = World(database, rules=RULES)
+    store(database, range(14), lambda run, number: None if run in {8, 9} else stricter_from(10)(run, number))
+    assert events(world, 13.1) == ["opened"]
+    assert only(world).evidence.window == EvidenceWindow(start=day(7), end=day(10))
+
+
+def test_a_shift_that_ended_does_not_begin_the_next_one(database: Database) -> None:
+    world = World(database, rules=RULES)
+    store(database, range(60), lambda run, number: stricter_from(10, 30 if run < 40 else 1_000)(run, number))
+    assert changes(world, range(60)) == {10: ["opened"], 32: ["resolved"], 40: ["opened"]}
+    assert only(world).onset == day(40)
 
 
 def test_an_accepted_shift_is_the_new_reference(database: Database) -> None:
