@@ -259,13 +259,17 @@ def _done(database: Database, run_at: datetime) -> set[_Key]:
     }
 
 
-_RETRY = timedelta(minutes=10)  # after a run that limits or the endpoint left incomplete
-_MOST_TRIES = 4  # in a row that score nothing
+_RETRY = timedelta(minutes=10)  # after a run that limits, the endpoint or an error left incomplete
+_MOST_TRIES = 4  # in a row that score nothing or fail
 
 
 @dataclass(slots=True)
 class CanaryJob:
-    """Scores canaries once in each interval. A run that is left incomplete is tried again within its interval."""
+    """Scores canaries once in each interval. A run that is left incomplete is tried again within its interval.
+
+    A try that fails may have been paid for, so it counts. Until the next try its error is raised again: otherwise the
+    job would look healthy meanwhile.
+    """
 
     settings: Settings
     database: Database
@@ -275,6 +279,7 @@ class CanaryJob:
     _run_at: datetime | None = None
     _next_at: datetime | None = None  # of the run at `_run_at`; None: it is over
     _tries: int = 0
+    _failure: Exception | None = None  # of the last try
 
     def __post_init__(self) -> None:
         """Raise `ConfigError` at the start of the process for canaries that cannot be used."""
@@ -284,22 +289,29 @@ class CanaryJob:
         """Score the canaries if that is due. `now` is the server's time."""
         run_at = run_start(now, self.settings.evaluators.judge.canaries.every_s)
         if run_at != self._run_at:
-            self._run_at, self._next_at, self._tries = run_at, now, 0
+            self._run_at, self._next_at, self._tries, self._failure = run_at, now, 0, None
         if self._next_at is None or now < self._next_at:
+            if self._failure is not None:
+                raise self._failure.with_traceback(None)
             return RunResult(read=0, raised=0)
-        self._next_at = now + _RETRY  # also if it fails
         scorer = CanaryScorer(
             self.settings, self.database, self.canaries, evaluators, telemetry=self.telemetry, stopped=self.stopped
         )
         try:
             found = scorer.run(run_at)
-        except ConfigError:  # no call was sent: fail at every run, so that it becomes a problem
-            self._next_at = now
+        except StopRequested:
             raise
-        self._tries = 0 if found.scored else self._tries + 1
-        if found.is_complete or self._tries >= _MOST_TRIES:
-            self._next_at = None
+        except Exception as error:  # a try of a scheduled job: counted, and raised
+            self._failure = error
+            self._end_try(now, is_over=False, scored=0)
+            raise
+        self._failure = None
+        self._end_try(now, is_over=found.is_complete, scored=found.scored)
         return RunResult(read=found.scored + found.failed, raised=0)
+
+    def _end_try(self, now: datetime, *, is_over: bool, scored: int) -> None:
+        self._tries = 0 if scored else self._tries + 1
+        self._next_at = None if is_over or self._tries >= _MOST_TRIES else now + _RETRY
 
 
 def run_start(now: datetime, every_s: float) -> datetime:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ragtide.drift.job_history import StopRequested
-from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.errors import ConfigError, RagtideError
 from ragtide.evaluators.judge.canaries import CANARY_APP, FORMS
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.stream.job_schedule import job_schedule
@@ -146,6 +146,23 @@ def test_a_share_of_zero_turns_canaries_off_too(database: Database) -> None:
                 job.run(known(settings), DAY + timedelta(minutes=minute))
         rare = settings.sampling.model_copy(update={"lanes": {"judge": 0.001}})
         assert scorer(settings.model_copy(update={"sampling": rare}), database).run(DAY).scored == 24
+
+
+def test_an_insert_that_fails_is_paid_for_four_times_and_fails_every_run_of_the_job(database: Database) -> None:
+    with chat_server(by_rule(steady())) as server:
+        settings = settings_of(server)
+        job = CanaryJob(settings, database, Telemetry(), lambda: False)
+        database.command("ALTER TABLE canary_scores ADD CONSTRAINT no_row CHECK status = ''")
+        failed = 0
+        for minute in range(0, 180, 5):
+            with pytest.raises(RagtideError):
+                job.run(known(settings), DAY + timedelta(minutes=minute))
+            failed += 1
+        assert failed == 36, "while the job waits for its next try too, so that a problem opens"
+        assert len(server.sent) == 4 * 8, "one portion, not 144 times a day"
+        database.command("ALTER TABLE canary_scores DROP CONSTRAINT no_row")
+        assert job.run(known(settings), DAY + timedelta(days=1)).read == 24
+        assert job.run(known(settings), DAY + timedelta(days=1, minutes=5)).read == 0
 
 
 def test_a_run_that_is_stopped_continues_where_it_stopped(database: Database) -> None:
