@@ -21,7 +21,7 @@ from ragtide.evaluators.errors import BadRecord, ConfigError
 from ragtide.evaluators.judge.calls import LEFT_OUT, THROTTLED
 from ragtide.evaluators.judge.canaries import BUILTIN, FORMS, Canary, Form, canary, changes_form_only, in_form
 from ragtide.evaluators.judge.settings import JudgeCacheSettings
-from ragtide.evaluators.outcome import Failed, Outcome, Scored
+from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome, Scored
 from ragtide.evaluators.plan import PreparedEvaluator
 from ragtide.evaluators.run import run_all
 from ragtide.evaluators.spec import Evaluator
@@ -73,6 +73,7 @@ class RunCounts(NamedTuple):
 
     scored: int
     failed: int
+    not_applicable: int
     is_complete: bool
     usage: Mapping[str, Usage]
 
@@ -111,7 +112,11 @@ class CanaryScorer:
             for at in range(0, len(self.canaries), _PORTION):
                 run.score(self.canaries[at : at + _PORTION], judges, at)
             return RunCounts(
-                run.counts["scored"], run.counts["failed"], not run.is_open, made.judge_usage_by_endpoint()
+                run.counts["scored"],
+                run.counts["failed"],
+                run.counts["not_applicable"],
+                not run.is_open,
+                made.judge_usage_by_endpoint(),
             )
 
     def _assemble(self) -> PipelineSetup:
@@ -213,13 +218,13 @@ class _Run:
                     self.is_open |= reason != THROTTLED.reason
                     continue
                 self.done.add(_key(judge, one))
-                if isinstance(outcome, (Scored, Failed)):
+                if outcome is not None:
                     rows.append(self._row(judge, one, outcome))
         self.scorer.database.insert("canary_scores", rows)
         return throttled
 
     def _row(self, judge: PreparedEvaluator, one: Canary, outcome: Outcome) -> CanaryScoreRow:
-        status, reason = ("failed", outcome.kind) if isinstance(outcome, Failed) else ("scored", "")
+        status, reason = _status(outcome)
         self.is_open |= reason in _RETRIED
         self.counts[status] += 1
         if self.scorer.telemetry is not None:
@@ -239,6 +244,13 @@ class _Run:
             reason=reason,
             metrics=metrics,
         )
+
+
+def _status(outcome: Outcome) -> tuple[str, str]:
+    """Return status and reason of a row."""
+    if isinstance(outcome, Failed):
+        return "failed", outcome.kind
+    return ("not_applicable", outcome.reason) if isinstance(outcome, NotApplicable) else ("scored", "")
 
 
 def _key(judge: PreparedEvaluator, one: Canary) -> _Key:
@@ -307,7 +319,7 @@ class CanaryJob:
             raise
         self._failure = None
         self._end_try(now, is_over=found.is_complete, scored=found.scored)
-        return RunResult(read=found.scored + found.failed, raised=0)
+        return RunResult(read=found.scored + found.failed + found.not_applicable, raised=0)
 
     def _end_try(self, now: datetime, *, is_over: bool, scored: int) -> None:
         self._tries = 0 if scored else self._tries + 1

@@ -35,8 +35,8 @@ class CanaryScoreRow(NamedTuple):
 class JudgeRuns(NamedTuple):
     """The runs of one version of a judge, in order. Counts are of canaries as they are, in the newest run.
 
-    `subjects` are the canaries of the newest run, with or without a score; `scored_runs` the runs in which at least
-    half of them have a score.
+    `subjects` are the canaries that the judge applies to in the newest run, with or without a score. `scored_runs` are
+    the runs in which at least half of them have a score.
     """
 
     evaluator: str
@@ -47,6 +47,7 @@ class JudgeRuns(NamedTuple):
     subjects: frozenset[str]
     scored: int
     failed: int
+    not_applicable: int
 
 
 def load_judge_runs(database: Database, until: datetime) -> dict[str, JudgeRuns]:
@@ -58,29 +59,33 @@ def load_judge_versions(database: Database, until: datetime) -> dict[str, list[J
     """Load the runs up to then of all versions of each judge, by evaluator; the version with the newest run is last."""
     rows = database.rows(
         """
-        SELECT evaluator, version, arraySort(groupArray((run_at, name, with_score, failed))) AS runs,
-            argMax(with_row, run_at) AS subjects,
-            arrayMap(run -> length(arrayIntersect(run.3, subjects)), runs) AS comparable
+        SELECT evaluator, version, subjects, arraySort(arrayMap(
+            run -> (run.1, run.2, length(run.3), run.4, run.5, length(arrayIntersect(run.3, subjects))), all
+        )) AS runs
         FROM (
-            SELECT toString(evaluator) AS evaluator, toString(fingerprint) AS version, run_at,
-                max(toString(endpoint)) AS name, groupUniqArray(concat(canary, ' ', content)) AS with_row,
-                groupUniqArrayIf(concat(canary, ' ', content), status = 'scored') AS with_score,
-                countIf(status = 'failed') AS failed
-            FROM canary_scores FINAL WHERE run_at <= {until:DateTime64(3, 'UTC')} AND form = ''
-            GROUP BY evaluator, version, run_at
+            SELECT evaluator, version, argMax(applicable, run_at) AS subjects,
+                groupArray((run_at, name, with_score, failed, not_applicable)) AS all
+            FROM (
+                SELECT toString(evaluator) AS evaluator, toString(fingerprint) AS version, run_at,
+                    max(toString(endpoint)) AS name,
+                    groupUniqArrayIf(concat(canary, ' ', content), status != 'not_applicable') AS applicable,
+                    groupUniqArrayIf(concat(canary, ' ', content), status = 'scored') AS with_score,
+                    countIf(status = 'failed') AS failed, countIf(status = 'not_applicable') AS not_applicable
+                FROM canary_scores FINAL WHERE run_at <= {until:DateTime64(3, 'UTC')} AND form = ''
+                GROUP BY evaluator, version, run_at
+            )
+            GROUP BY evaluator, version
         )
-        GROUP BY evaluator, version ORDER BY evaluator, max(run_at), version""",
+        ORDER BY evaluator, runs[-1].1, version""",
         {"until": until},
     )
     found: dict[str, list[JudgeRuns]] = {}
     for row in rows:
-        _, endpoint, scored, failed = row["runs"][-1]
-        runs = tuple(run_at for run_at, *_ in row["runs"])
-        enough = tuple(
-            at for at, count in zip(runs, row["comparable"], strict=True) if 2 * count >= len(row["subjects"])
-        )
         subjects = frozenset(row["subjects"])
-        version = JudgeRuns(row["evaluator"], row["version"], endpoint, runs, enough, subjects, len(scored), failed)
+        runs = tuple(run_at for run_at, *_ in row["runs"])
+        enough = tuple(run_at for run_at, *_, known in row["runs"] if 2 * known >= len(subjects))
+        _, endpoint, *counts, _ = row["runs"][-1]
+        version = JudgeRuns(row["evaluator"], row["version"], endpoint, runs, enough, subjects, *counts)
         found.setdefault(row["evaluator"], []).append(version)
     return found
 

@@ -322,7 +322,7 @@ CREATE TABLE IF NOT EXISTS canary_scores
     content LowCardinality(String) COMMENT 'Hash of what judges read; a canary with another hash is another canary',
     direction Int8 COMMENT '-1: the form takes Markdown away; 1: otherwise',
     endpoint LowCardinality(String) COMMENT 'Name of the endpoint that was asked',
-    status LowCardinality(String) COMMENT 'scored or failed',
+    status LowCardinality(String) COMMENT 'scored, failed or not_applicable',
     reason LowCardinality(String) COMMENT 'Slug of why there is no score; empty: status is scored',
     metrics Map(LowCardinality(String), Float64) COMMENT 'Value by metric key, in the unit of the metric; empty: status is not scored',
     scored_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC',

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ragtide.drift.canaries import load_judge_runs
 from ragtide.drift.job_history import StopRequested
 from ragtide.evaluators.errors import ConfigError, RagtideError
 from ragtide.evaluators.judge.canaries import CANARY_APP, FORMS
@@ -119,6 +120,27 @@ def test_a_judge_that_is_down_stores_failures_and_is_asked_again(database: Datab
         assert {row[:2] for row in stored(database)} == {("scored", "")}
         assert job.run(known(settings), DAY + timedelta(hours=23)).read == 0
         assert job.run(known(settings), DAY + timedelta(hours=25)).read == 24
+
+
+def test_what_a_judge_does_not_apply_to_is_stored_with_the_reason_and_paid_for_once(database: Database) -> None:
+    telemetry = Telemetry()
+    with chat_server(by_rule(lambda sent: {"texts": []})) as server:
+        settings = settings_of(server)
+        evaluators = settings.evaluators.model_copy(update={"enabled": ("faithfulness",)})
+        settings = settings.model_copy(update={"evaluators": evaluators})
+        found = scorer(settings, database, telemetry=telemetry).run(DAY)
+        sent = len(server.sent)
+        assert sent > 0
+        assert (found.scored, found.failed, found.not_applicable, found.is_complete) == (0, 0, 24, True)
+        assert scorer(settings, database).run(DAY).not_applicable == 0
+        assert len(server.sent) == sent
+    rows = stored(database, "status, reason, length(metrics)")
+    assert ("not_applicable", "no_statements", 0) in rows
+    assert {row[0] for row in rows} == {"not_applicable"}
+    labels = {"evaluator": "faithfulness", "status": "not_applicable"}
+    assert telemetry.registry.get_sample_value("ragtide_canary_scores_total", labels) == 24
+    [judge] = load_judge_runs(database, DAY).values()
+    assert (judge.scored, judge.failed, judge.not_applicable) == (0, 0, 24)
 
 
 def test_a_judge_that_stays_down_is_asked_four_times_a_run(database: Database) -> None:
