@@ -6,17 +6,18 @@ the cache of replies, which would hide every change. They count, and are limited
 """
 
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
 from ragtide.drift.canaries import CanaryScoreRow
-from ragtide.drift.job_history import RunResult, StopRequested
+from ragtide.drift.job_history import StopRequested
 from ragtide.evaluators.errors import BadRecord, ConfigError
 from ragtide.evaluators.judge.calls import LEFT_OUT, THROTTLED
 from ragtide.evaluators.judge.canaries import BUILTIN, FORMS, Canary, Form, canary, changes_form_only, in_form
@@ -39,7 +40,8 @@ from ragtide.stream.telemetry.registry import Telemetry
 log = logging.getLogger(__name__)
 
 MIN_CANARIES, MAX_CANARIES = 8, 200  # fewer cannot show a shift
-_PORTION = 8  # canaries between two inserts
+_PORTION_SCORES = 40  # in a portion, which is stored at once; a portion takes a minute or less
+_MOST_CANARIES = 8  # in a portion
 _THROTTLED_TRIES = 6
 _THROTTLED_PAUSE_S = 10.0  # after which a limit of calls a minute admits a burst again
 _RETRIED = frozenset({"judge_unavailable", "judge_timeout", "judge_throttled"})  # the endpoint may be back soon
@@ -69,12 +71,16 @@ def load_canaries(settings: Settings) -> list[Canary]:
 
 
 class RunCounts(NamedTuple):
-    """Rows of a run that were stored now. `is_complete` is False if a limit or the endpoint left some out."""
+    """Rows of a run that were stored now. `is_complete` is False if a limit or the endpoint left some out.
+
+    `next` is the number of the first canary that time did not suffice for; None: all had their turn.
+    """
 
     scored: int
     failed: int
     not_applicable: int
     is_complete: bool
+    next: int | None
     usage: Mapping[str, Usage]
 
 
@@ -82,7 +88,7 @@ class RunCounts(NamedTuple):
 class CanaryScorer:
     """Scores canaries with every judge that the settings turn on. `pause` sleeps, `stopped` ends a run early.
 
-    `evaluators` are all that are known; `only` restricts the judges to these.
+    `evaluators` are all that are known; `only` restricts the judges to these. `clock` is monotonic, in seconds.
     """
 
     settings: Settings
@@ -93,13 +99,16 @@ class CanaryScorer:
     telemetry: Telemetry | None = None
     stopped: Callable[[], bool] = lambda: False
     pause: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
     max_usd: float | None = None
 
-    def run(self, run_at: datetime) -> RunCounts:
-        """Score what the run has no row of yet, and store it. Raises `StopRequested` soon after `stopped`.
+    def run(self, run_at: datetime, first: int = 0, most_s: float = math.inf) -> RunCounts:
+        """Score what the run has no row of yet, from the canary of a number on, and store it.
 
-        Raises `ConfigError` if no judge can run.
+        Begins no portion after `most_s` seconds. Raises `StopRequested` after the portion in which `stopped` becomes
+        true, and `ConfigError` if no judge can run.
         """
+        until_s = self.clock() + most_s
         made = self._assemble()
         with closing(made.resources):
             judges = [one for one in made.plan.prepared if one.evaluator.judge is not None and self._is_judged(one)]
@@ -108,14 +117,20 @@ class CanaryScorer:
             if self.telemetry is not None and isinstance(made.resources.judge, JudgeClient):
                 made.resources.judge.report_to(partial(count_judge, self.telemetry))
             judges = [self._on_every_task(one) for one in judges]
-            run = _Run(self, made, run_at, _done(self.database, run_at))
-            for at in range(0, len(self.canaries), _PORTION):
-                run.score(self.canaries[at : at + _PORTION], judges, at)
+            run = _Run(self, made, run_at)
+            portion = min(max(_PORTION_SCORES // len(judges), 1), _MOST_CANARIES)
+            at = first
+            while at < len(self.canaries):
+                run.score(self.canaries[at : at + portion], judges, at)
+                at += portion
+                if self.clock() >= until_s:
+                    break
             return RunCounts(
                 run.counts["scored"],
                 run.counts["failed"],
                 run.counts["not_applicable"],
                 not run.is_open,
+                at if at < len(self.canaries) else None,
                 made.judge_usage_by_endpoint(),
             )
 
@@ -154,12 +169,12 @@ _Key = tuple[str, str, str, str, str]  # evaluator, fingerprint, canary, form, c
 
 @dataclass(slots=True)
 class _Run:
-    """One run: `done` are the keys of its stored rows; `is_open` if some have no row for good."""
+    """One run: `done` are the keys of its stored rows; `is_open` if some must be tried again."""
 
     scorer: CanaryScorer
     made: PipelineSetup
     run_at: datetime
-    done: set[_Key]
+    done: set[_Key] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
     is_open: bool = False
 
@@ -180,6 +195,7 @@ class _Run:
         for _ in range(_THROTTLED_TRIES):
             if self.scorer.stopped():
                 raise StopRequested("scoring canaries")
+            self.done |= _done(self.scorer.database, self.run_at)  # a process that led before may have stored some
             throttled = [self._score(some, group) for some, group in self._missing(pairs, judges)]
             if not any(throttled):
                 return
@@ -269,63 +285,3 @@ def _done(database: Database, run_at: datetime) -> set[_Key]:
         for row in rows
         if row["reason"] not in _RETRIED
     }
-
-
-_RETRY = timedelta(minutes=10)  # after a run that limits, the endpoint or an error left incomplete
-_MOST_TRIES = 4  # in a row that score nothing or fail
-
-
-@dataclass(slots=True)
-class CanaryJob:
-    """Scores canaries once in each interval. A run that is left incomplete is tried again within its interval.
-
-    A try that fails may have been paid for, so it counts. Until the next try its error is raised again: otherwise the
-    job would look healthy meanwhile.
-    """
-
-    settings: Settings
-    database: Database
-    telemetry: Telemetry
-    stopped: Callable[[], bool]
-    canaries: Sequence[Canary] = field(init=False)
-    _run_at: datetime | None = None
-    _next_at: datetime | None = None  # of the run at `_run_at`; None: it is over
-    _tries: int = 0
-    _failure: Exception | None = None  # of the last try
-
-    def __post_init__(self) -> None:
-        """Raise `ConfigError` at the start of the process for canaries that cannot be used."""
-        self.canaries = load_canaries(self.settings)
-
-    def run(self, evaluators: Mapping[str, Evaluator], now: datetime) -> RunResult:
-        """Score the canaries if that is due. `now` is the server's time."""
-        run_at = run_start(now, self.settings.evaluators.judge.canaries.every_s)
-        if run_at != self._run_at:
-            self._run_at, self._next_at, self._tries, self._failure = run_at, now, 0, None
-        if self._next_at is None or now < self._next_at:
-            if self._failure is not None:
-                raise self._failure.with_traceback(None)
-            return RunResult(read=0, raised=0)
-        scorer = CanaryScorer(
-            self.settings, self.database, self.canaries, evaluators, telemetry=self.telemetry, stopped=self.stopped
-        )
-        try:
-            found = scorer.run(run_at)
-        except StopRequested:
-            raise
-        except Exception as error:  # a try of a scheduled job: counted, and raised
-            self._failure = error
-            self._end_try(now, is_over=False, scored=0)
-            raise
-        self._failure = None
-        self._end_try(now, is_over=found.is_complete, scored=found.scored)
-        return RunResult(read=found.scored + found.failed + found.not_applicable, raised=0)
-
-    def _end_try(self, now: datetime, *, is_over: bool, scored: int) -> None:
-        self._tries = 0 if scored else self._tries + 1
-        self._next_at = None if is_over or self._tries >= _MOST_TRIES else now + _RETRY
-
-
-def run_start(now: datetime, every_s: float) -> datetime:
-    """Return the start of the scheduled run that contains `now`: a multiple of the interval since 1970."""
-    return datetime.fromtimestamp(now.timestamp() // every_s * every_s, UTC)

@@ -1,5 +1,6 @@
 """Canaries: judges score traces that never change, on a schedule, past the cache and within limits of their own."""
 
+import itertools
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,11 +10,13 @@ import pytest
 
 from ragtide.drift.canaries import load_judge_runs
 from ragtide.drift.job_history import StopRequested
+from ragtide.drift.leadership import elect, is_newest
 from ragtide.evaluators.errors import ConfigError, RagtideError
 from ragtide.evaluators.judge.canaries import CANARY_APP, FORMS
 from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.canary_job import CanaryJob, run_start
 from ragtide.stream.job_schedule import job_schedule
-from ragtide.stream.judge_canaries import CanaryJob, CanaryScorer, load_canaries, run_start
+from ragtide.stream.judge_canaries import CanaryScorer, load_canaries
 from ragtide.stream.settings.loader import Settings
 from ragtide.stream.telemetry.registry import Telemetry
 from tests.stream.judge.canary_judges import GRADED, known, settings_of, steady
@@ -195,6 +198,49 @@ def test_a_run_that_is_stopped_continues_where_it_stopped(database: Database) ->
         assert len(stored(database)) == 8
         assert scorer(settings, database).run(DAY).scored == 16
     assert len(server.sent) == 24
+
+
+def test_a_slow_judge_takes_several_runs_of_the_job(database: Database) -> None:
+    """Each portion takes longer than a run of the job may, and the endpoint is away for the first one."""
+    seconds = itertools.count(step=200)
+    with chat_server(error(503)) as server:
+        settings = settings_of(server)
+        job = CanaryJob(settings, database, Telemetry(), lambda: False, lambda: float(next(seconds)))
+        assert job.run(known(settings), DAY).read == 8
+        server.otherwise = by_rule(steady())
+        read = [job.run(known(settings), DAY + timedelta(minutes=5 * at)).read for at in range(1, 8)]
+        assert read == [8, 8, 0, 8, 0, 0, 0], "the first portion has its second try ten minutes after the last one"
+    assert {row[:2] for row in stored(database)} == {("scored", "")}
+
+
+def test_a_process_that_leads_no_more_sends_no_further_portion(database: Database) -> None:
+    term = elect(database, "first", sleep=lambda s: None)
+    assert is_newest(database, term)
+    with chat_server(by_rule(steady())) as server:
+        settings = settings_of(server)
+
+        def leads() -> bool:
+            if server.sent:
+                elect(database, "second", sleep=lambda s: None)
+            return is_newest(database, term)
+
+        job = CanaryJob(settings, database, Telemetry(), lambda: False)
+        with pytest.raises(StopRequested):
+            job.run(known(settings), DAY, leads)
+        assert len(server.sent) == len(stored(database)) == 8
+
+
+def test_what_another_process_stored_meanwhile_is_not_paid_for_again(database: Database) -> None:
+    with chat_server(by_rule(steady())) as server:
+        settings = settings_of(server)
+
+        def stopped() -> bool:
+            if len(server.sent) == 8:
+                scorer(settings, database).run(DAY)
+            return False
+
+        assert scorer(settings, database, stopped=stopped).run(DAY).scored == 8
+        assert len(server.sent) == 24
 
 
 def test_jobs_score_canaries_only_if_that_is_set(database: Database, tmp_path: Path) -> None:
