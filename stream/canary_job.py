@@ -97,6 +97,7 @@ class CanaryJob:
             self.database,
             self.canaries,
             evaluators,
+            scheduled=True,
             telemetry=self.telemetry,
             stopped=lambda: self.stopped() or not leads(),
             clock=self.clock,

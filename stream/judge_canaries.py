@@ -89,6 +89,7 @@ class CanaryScorer:
     """Scores canaries with every judge that the settings turn on. `pause` sleeps, `stopped` ends a run early.
 
     `evaluators` are all that are known; `only` restricts the judges to these. `clock` is monotonic, in seconds.
+    `scheduled`: the runs are of the job, and so with the judges that are in use.
     """
 
     settings: Settings
@@ -96,6 +97,7 @@ class CanaryScorer:
     canaries: Sequence[Canary]
     evaluators: Mapping[str, Evaluator]
     only: Collection[str] = ()
+    scheduled: bool = False
     telemetry: Telemetry | None = None
     stopped: Callable[[], bool] = lambda: False
     pause: Callable[[float], None] = time.sleep
@@ -251,6 +253,7 @@ class _Run:
             evaluator=judge.evaluator.id,
             fingerprint=judge.fingerprint,
             run_at=self.run_at,
+            scheduled=self.scorer.scheduled,
             canary=one.name,
             form=one.form,
             content=one.content,

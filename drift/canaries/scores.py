@@ -1,12 +1,13 @@
 """Scores of canaries as they are stored: one row per run, evaluator, canary and form."""
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from ragtide.drift import sql
 from ragtide.sinks.clickhouse.database import Database
 
+STALE = timedelta(days=21)  # three runs at the longest interval
 _RUNS_PER_QUERY = 500
 Values = Mapping[datetime, Mapping[str, float]]  # by run, then by canary and its content
 
@@ -17,6 +18,7 @@ class CanaryScoreRow(NamedTuple):
     evaluator: str
     fingerprint: str
     run_at: datetime
+    scheduled: bool
     canary: str
     form: str
     content: str
@@ -51,12 +53,16 @@ class JudgeRuns(NamedTuple):
 
 
 def load_judge_runs(database: Database, until: datetime) -> dict[str, JudgeRuns]:
-    """Load the runs up to then of each judge, by evaluator. Of several versions the one with the newest run counts."""
+    """Load the runs up to then of each judge, by evaluator. Of several versions the one that is in use counts."""
     return {evaluator: versions[-1] for evaluator, versions in load_judge_versions(database, until).items()}
 
 
 def load_judge_versions(database: Database, until: datetime) -> dict[str, list[JudgeRuns]]:
-    """Load the runs up to then of all versions of each judge, by evaluator; the version with the newest run is last."""
+    """Load the runs up to then of all versions of each judge, by evaluator; the version that is in use is last.
+
+    It has the newest run of the job. A run of the command may try another model, so it counts only if the job had none
+    for three weeks before it.
+    """
     rows = database.rows(
         """
         SELECT evaluator, version, subjects, arraySort(arrayMap(
@@ -64,10 +70,11 @@ def load_judge_versions(database: Database, until: datetime) -> dict[str, list[J
         )) AS runs
         FROM (
             SELECT evaluator, version, argMax(applicable, run_at) AS subjects,
+                max(if(by_job, run_at, run_at - INTERVAL {days:UInt32} DAY)) AS used_at,
                 groupArray((run_at, name, with_score, failed, not_applicable)) AS all
             FROM (
                 SELECT toString(evaluator) AS evaluator, toString(fingerprint) AS version, run_at,
-                    max(toString(endpoint)) AS name,
+                    max(toString(endpoint)) AS name, max(scheduled) AS by_job,
                     groupUniqArrayIf(concat(canary, ' ', content), status != 'not_applicable') AS applicable,
                     groupUniqArrayIf(concat(canary, ' ', content), status = 'scored') AS with_score,
                     countIf(status = 'failed') AS failed, countIf(status = 'not_applicable') AS not_applicable
@@ -76,8 +83,8 @@ def load_judge_versions(database: Database, until: datetime) -> dict[str, list[J
             )
             GROUP BY evaluator, version
         )
-        ORDER BY evaluator, runs[-1].1, version""",
-        {"until": until},
+        ORDER BY evaluator, used_at, version""",
+        {"until": until, "days": STALE.days},
     )
     found: dict[str, list[JudgeRuns]] = {}
     for row in rows:

@@ -6,12 +6,13 @@ other canaries, start a new reference.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
 from ragtide.drift.canaries import (
     REFERENCE_RUNS,
+    STALE,
     CanaryScoreRow,
     JudgeRuns,
     JudgeShift,
@@ -27,7 +28,6 @@ from ragtide.drift.text import number, timestamp
 from ragtide.drift.windows import MetricRef
 
 _FIRST_LATER_RUNS = 30  # that are loaded; more if a shift has lasted for longer
-_STALE = timedelta(days=21)  # three runs at the longest interval
 
 
 class JudgedMetric(NamedTuple):
@@ -108,7 +108,7 @@ def _judged_metrics(ctx: CheckContext, now: datetime) -> Iterator[JudgedMetric]:
     accepted = _accepted(ctx)
     for judge in load_judge_runs(ctx.database, now).values():
         evaluator = ctx.evaluators.get(judge.evaluator)
-        if evaluator is None or judge.runs[-1] < now - _STALE:
+        if evaluator is None or judge.runs[-1] < now - STALE:
             continue
         for metric in (MetricRef(evaluator, one) for one in evaluator.metrics if one.primary and one.bounded):
             since = accepted.get(metric.name)

@@ -34,6 +34,7 @@ def store(
     fingerprint: str = "f1",
     content: str = "",
     canaries: range = range(CANARIES),
+    scheduled: bool = True,
 ) -> None:
     """Runs of judge `quality`, one a day."""
     rows = [
@@ -41,6 +42,7 @@ def store(
             evaluator="quality",
             fingerprint=fingerprint,
             run_at=day(run),
+            scheduled=scheduled,
             canary=f"c{number}",
             form="",
             content=content or f"content-{number}",
@@ -195,6 +197,23 @@ def test_a_new_version_of_the_judge_begins_a_new_reference(database: Database) -
     store(database, range(12, 20), stricter_from(0), fingerprint="f2")
     assert events(world, 12.1) == ["resolved"], "the fingerprint says that the judge is another one"
     assert [events(world, number + 0.1) for number in range(13, 20)] == [[]] * 7
+
+
+def test_a_run_of_the_command_with_another_model_leaves_the_problem_open(database: Database) -> None:
+    world = World(database, rules=RULES)
+    store(database, range(12), stricter_from(9))
+    assert events(world, 11.1) == ["opened"]
+    store(database, range(12, 13), steady, fingerprint="f2", scheduled=False)
+    assert events(world, 12.1) == []
+    store(database, range(13, 14), steady, fingerprint="f2")
+    assert events(world, 13.1) == ["resolved"], "now the settings name the other model"
+
+
+def test_runs_of_the_command_alone_are_compared_too(database: Database) -> None:
+    world = World(database, rules=RULES)
+    store(database, range(8), steady, fingerprint="f0")
+    store(database, range(30, 40), stricter_from(36), scheduled=False)
+    assert changes(world, range(30, 40)) == {36: ["opened"]}
 
 
 def test_the_reference_is_of_the_first_runs_with_scores(database: Database) -> None:

@@ -36,6 +36,7 @@ def store(database: Database, effect: Effect, *, noise: float = 0.02, runs: int 
                     evaluator="quality",
                     fingerprint="f1",
                     run_at=NOW - timedelta(days=runs - run),
+                    scheduled=True,
                     canary=f"c{number}",
                     form=one,
                     content=f"{number} {one}",

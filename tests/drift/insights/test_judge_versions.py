@@ -28,6 +28,7 @@ def store(
             evaluator="quality",
             fingerprint=fingerprint,
             run_at=NOON + timedelta(days=first_day + run),
+            scheduled=True,
             canary=f"c{canary}",
             form="",
             content="same",
