@@ -9,7 +9,7 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -88,15 +88,14 @@ class RunCounts(NamedTuple):
 class CanaryScorer:
     """Scores canaries with every judge that the settings turn on. `pause` sleeps, `stopped` ends a run early.
 
-    `evaluators` are all that are known; `only` restricts the judges to these. `clock` is monotonic, in seconds.
-    `scheduled`: the runs are of the job, and so with the judges that are in use.
+    `evaluators` are all that are known. `clock` is monotonic, in seconds. `scheduled`: the job runs
+    it, and so with the judges that are in use.
     """
 
     settings: Settings
     database: Database
     canaries: Sequence[Canary]
     evaluators: Mapping[str, Evaluator]
-    only: Collection[str] = ()
     scheduled: bool = False
     telemetry: Telemetry | None = None
     stopped: Callable[[], bool] = lambda: False
@@ -113,12 +112,16 @@ class CanaryScorer:
         until_s = self.clock() + most_s
         made = self._assemble()
         with closing(made.resources):
-            judges = [one for one in made.plan.prepared if one.evaluator.judge is not None and self._is_judged(one)]
+            sampling = self.settings.sampling
+            judges = [
+                self._on_every_task(one)
+                for one in made.plan.prepared
+                if one.evaluator.judge is not None and sampling.draws(one.evaluator)
+            ]
             if not judges:
                 raise ConfigError("no judge can run; `ragtide evaluators` shows why")
             if self.telemetry is not None and isinstance(made.resources.judge, JudgeClient):
                 made.resources.judge.report_to(partial(count_judge, self.telemetry))
-            judges = [self._on_every_task(one) for one in judges]
             run = _Run(self, made, run_at)
             portion = min(max(_PORTION_SCORES // len(judges), 1), _MOST_CANARIES)
             at = first
@@ -137,7 +140,7 @@ class CanaryScorer:
             )
 
     def _assemble(self) -> PipelineSetup:
-        settings = restrict(self.settings, tuple(self.only), ("judge",), self.evaluators)
+        settings = restrict(self.settings, (), ("judge",), self.evaluators)
         judge = settings.evaluators.judge.model_copy(update={"cache": JudgeCacheSettings()})
         changed = {
             "evaluators": settings.evaluators.model_copy(update={"judge": judge}),
@@ -152,13 +155,6 @@ class CanaryScorer:
             database=self.database,
             max_usd=self.max_usd,
         )
-
-    def _is_judged(self, one: PreparedEvaluator) -> bool:
-        """Tell whether sampling gives the judge any trace."""
-        sampling, evaluator = self.settings.sampling, one.evaluator
-        own = sampling.evaluators.get(evaluator.id, sampling.lanes.get(evaluator.lane, 1.0))
-        ruled = (rule.rate for rule in sampling.rules if not rule.evaluators or evaluator.id in rule.evaluators)
-        return any(rate > 0 for rate in (own, *ruled))
 
     def _on_every_task(self, one: PreparedEvaluator) -> PreparedEvaluator:
         """Let a judge of tasks that too few canaries have score all of them."""
