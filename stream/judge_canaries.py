@@ -250,6 +250,7 @@ class _Run:
             fingerprint=judge.fingerprint,
             run_at=self.run_at,
             scheduled=self.scorer.scheduled,
+            canaries=sum(judge.selects(other.trace) for other in self.scorer.canaries),
             canary=one.name,
             form=one.form,
             content=one.content,

@@ -8,6 +8,7 @@ from ragtide.drift import sql
 from ragtide.sinks.clickhouse.database import Database
 
 STALE = timedelta(days=21)  # three runs at the longest interval
+_OVER_HOURS = 2  # since a run began; what limits left out is not waited for longer
 _RUNS_PER_QUERY = 500
 Values = Mapping[datetime, Mapping[str, float]]  # by run, then by canary and its content
 
@@ -19,6 +20,7 @@ class CanaryScoreRow(NamedTuple):
     fingerprint: str
     run_at: datetime
     scheduled: bool
+    canaries: int
     canary: str
     form: str
     content: str
@@ -60,7 +62,8 @@ def load_judge_runs(database: Database, until: datetime) -> dict[str, JudgeRuns]
 def load_judge_versions(database: Database, until: datetime) -> dict[str, list[JudgeRuns]]:
     """Load the runs up to then of all versions of each judge, by evaluator; the version that is in use is last.
 
-    It has the newest run of the job. A run of the command may try another model, so it counts only if the job had none
+    Only runs count that are complete, or began two hours ago: until then missing canaries may follow. The version in
+    use has the newest run of the job. A run of the command may try another model, so it counts only if the job had none
     for three weeks before it.
     """
     rows = database.rows(
@@ -80,11 +83,12 @@ def load_judge_versions(database: Database, until: datetime) -> dict[str, list[J
                     countIf(status = 'failed') AS failed, countIf(status = 'not_applicable') AS not_applicable
                 FROM canary_scores FINAL WHERE run_at <= {until:DateTime64(3, 'UTC')} AND form = ''
                 GROUP BY evaluator, version, run_at
+                HAVING count() >= max(canaries) OR run_at < {until:DateTime64(3, 'UTC')} - INTERVAL {hours:UInt32} HOUR
             )
             GROUP BY evaluator, version
         )
         ORDER BY evaluator, used_at, version""",
-        {"until": until, "days": STALE.days},
+        {"until": until, "days": STALE.days, "hours": _OVER_HOURS},
     )
     found: dict[str, list[JudgeRuns]] = {}
     for row in rows:

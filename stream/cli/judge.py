@@ -46,7 +46,7 @@ def canaries(run_now: bool, max_usd: float | None, as_json: bool, config: Path |
     Reads the stored runs, and sends no call without --run. Jobs score canaries if evaluators.judge.canaries.enabled is
     set, and open the problem judge_shift; --run scores them once more, whatever that setting. p is the probability of
     such a difference if the judge had not changed. Failed counts canaries of the newest run without a score,
-    n/a those that the judge does not apply to.
+    n/a those that the judge does not apply to. A run that limits left incomplete is shown two hours after it began.
 
     \b
     Examples:
@@ -70,7 +70,7 @@ def canaries(run_now: bool, max_usd: float | None, as_json: bool, config: Path |
     if as_json:
         say_json([_as_object(one, shift) for one, shift in found])
     elif not found:
-        say("no judge scored canaries yet; --run does, and jobs do if evaluators.judge.canaries.enabled is set")
+        say("no judge scored all canaries yet; --run does, and jobs do if evaluators.judge.canaries.enabled is set")
     else:
         _table([_as_object(one, shift) for one, shift in found])
 

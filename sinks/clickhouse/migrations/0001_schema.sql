@@ -318,6 +318,7 @@ CREATE TABLE IF NOT EXISTS canary_scores
     fingerprint LowCardinality(String) COMMENT 'Hash of the evaluator''s id, version, parameters and model revision, as in table scores',
     run_at DateTime64(3, 'UTC') COMMENT 'Start of the run; of a scheduled one a multiple of its interval, UTC',
     scheduled Bool COMMENT 'Whether the job ran it, not the command',
+    canaries UInt16 COMMENT 'Canaries that the judge is to score in the run as they are; with as many rows it is complete',
     canary String COMMENT 'Trace id of the canary',
     form LowCardinality(String) COMMENT 'markdown, padded or reordered: the canary in another form; empty: as it is',
     content LowCardinality(String) COMMENT 'Hash of what judges read; a canary with another hash is another canary',

@@ -35,14 +35,16 @@ def store(
     content: str = "",
     canaries: range = range(CANARIES),
     scheduled: bool = True,
+    of: int = 0,
 ) -> None:
-    """Runs of judge `quality`, one a day."""
+    """Runs of judge `quality`, one a day; incomplete ones with `of` more canaries than those."""
     rows = [
         CanaryScoreRow(
             evaluator="quality",
             fingerprint=fingerprint,
             run_at=day(run),
             scheduled=scheduled,
+            canaries=of or len(canaries),
             canary=f"c{number}",
             form="",
             content=content or f"content-{number}",
@@ -214,6 +216,19 @@ def test_runs_of_the_command_alone_are_compared_too(database: Database) -> None:
     store(database, range(8), steady, fingerprint="f0")
     store(database, range(30, 40), stricter_from(36), scheduled=False)
     assert changes(world, range(30, 40)) == {36: ["opened"]}
+
+
+def test_a_run_is_compared_once_it_is_complete_or_over(database: Database) -> None:
+    """The first half of a run has the canaries that the judge scores lower."""
+    world = World(database, rules=RULES)
+    store(database, range(10), steady)
+    store(database, range(10, 11), lambda run, number: steady(run, number) - 0.5, canaries=range(12), of=CANARIES)
+    assert events(world, 10.01) == []
+    store(database, range(10, 11), steady, canaries=range(12, CANARIES))
+    assert events(world, 10.02) == ["opened"], "all of them have a row"
+    store(database, range(11, 12), steady, canaries=range(12), of=CANARIES)
+    assert "in 1 run." in only(world).description
+    assert [events(world, at) for at in (11.01, 11.1)] == [[], ["updated"]], "two hours later no more are expected"
 
 
 def test_the_reference_is_of_the_first_runs_with_scores(database: Database) -> None:

@@ -37,6 +37,7 @@ def store(database: Database, effect: Effect, *, noise: float = 0.02, runs: int 
                     fingerprint="f1",
                     run_at=NOW - timedelta(days=runs - run),
                     scheduled=True,
+                    canaries=CANARIES,
                     canary=f"c{number}",
                     form=one,
                     content=f"{number} {one}",

@@ -29,6 +29,7 @@ def store(
             fingerprint=fingerprint,
             run_at=NOON + timedelta(days=first_day + run),
             scheduled=True,
+            canaries=canaries,
             canary=f"c{canary}",
             form="",
             content="same",

@@ -96,7 +96,7 @@ def test_the_table_is_free_and_run_scores_once_more(ragtide: Callable[..., Resul
     with chat_server(by_rule(steady())) as server:
         empty = ragtide(server)
         assert (empty.exit_code, len(server.sent)) == (0, 0), empty.output
-        assert "no judge scored canaries yet" in empty.output
+        assert "no judge scored all canaries yet" in empty.output
         ran = ragtide(server, "--run")
         assert ran.exit_code == 0, ran.output
         counts = "40 scored, 0 failed, 0 not applicable\n"
