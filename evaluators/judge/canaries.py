@@ -1,6 +1,6 @@
 """Canaries: traces that never change, and other forms of the same content. Judges score both on a schedule.
 
-If scores of the same traces move, the judge changed. If a form moves them, the judge looks at style. Pure.
+If scores of the same traces move, the judge changed. If a form moves them, style counts for the judge. Pure.
 """
 
 import hashlib

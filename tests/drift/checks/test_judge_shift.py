@@ -1,4 +1,4 @@
-"""A judge that scores the same traces otherwise than at first is a problem of its own."""
+"""A judge that scores the same traces differently than in its first runs is a problem of its own."""
 
 import random
 from collections.abc import Callable
@@ -141,7 +141,7 @@ def test_canaries_without_a_score_are_no_shift_and_clear_none(database: Database
     world = World(database, rules=RULES)
     store(database, range(8), steady)
     store(database, range(8, 12), lambda run, number: None if number % 3 == 1 else steady(run, number))
-    assert events(world, 11.1) == [], "the others are as ever"
+    assert events(world, 11.1) == [], "the others score as before"
     store(database, range(12, 15), stricter_from(0))
     assert events(world, 14.1) == ["opened"]
     store(database, range(15, 19), lambda run, number: None)
@@ -265,8 +265,8 @@ def test_a_judge_without_runs_for_weeks_or_without_settings_has_no_problem(datab
 
 
 def test_a_noisy_judge_that_does_not_change_raises_nothing(database: Database) -> None:
-    lots = random.Random(3)
-    shares = [lots.random() for _ in range(CANARIES)]
+    rng = random.Random(3)
+    shares = [rng.random() for _ in range(CANARIES)]
     world = World(database, rules=RULES)
-    store(database, range(60), lambda run, number: float(lots.random() < shares[number]))
+    store(database, range(60), lambda run, number: float(rng.random() < shares[number]))
     assert [events(world, number + 0.1) for number in range(60)] == [[]] * 60

@@ -117,7 +117,7 @@ def parent_ids(*problems: Problem, now: datetime = NOON) -> dict[str, str]:
         (JUDGE, {**UNSTABLE, "metric": "quality.good"}, True),
         (JUDGE, {**ANSWERS, "metric": "quality.good", "type": "privacy"}, False),  # a leak is told whatever else is
         (JUDGE, ANSWERS, False),  # of another evaluator
-        (JUDGE, COVERAGE, False),  # a judge that scores otherwise scores
+        (JUDGE, COVERAGE, False),  # a judge that scores differently still scores
     ],
 )
 def test_what_begins_together_and_follows_from_another_is_its_symptom(
