@@ -1,4 +1,4 @@
-"""Read the scores of canaries, traces that never change, and tell whether a judge changed, or whether the form moves its scores."""
+"""Read scores of canaries, traces that never change: tell whether a judge changed, or follows the form."""
 
 from ragtide.drift.canaries.forms import FormEffect, form_effects
 from ragtide.drift.canaries.scores import (
