@@ -43,10 +43,9 @@ class JudgedMetric(NamedTuple):
         """A judge is no part of an application."""
         return key_of(self.metric.name)
 
-    @property
-    def range(self) -> float:
-        """The range of its values."""
-        return self.metric.metric.high - self.metric.metric.low
+    def limit(self, ctx: CheckContext) -> float:
+        """Return the smallest shift that opens a problem."""
+        return ctx.rules.judge_shift * (self.metric.metric.high - self.metric.metric.low)
 
 
 def key_of(metric: str) -> ProblemKey:
@@ -72,7 +71,7 @@ class JudgeShifts(Check):
                 if len(one.reference) == REFERENCE_RUNS:
                     yield Observation(one.key, "unclear")
                 continue
-            limit = ctx.rules.judge_shift * one.range
+            limit = one.limit(ctx)
             yield Observation.of(
                 one.key,
                 bad=found.is_significant(ctx.rules.chance) and abs(found.shift) >= limit,
@@ -95,9 +94,14 @@ def _compare(one: JudgedMetric, rows: Sequence[CanaryScoreRow], later: Sequence[
 
 
 def _since_onset(ctx: CheckContext, one: JudgedMetric, found: JudgeShift | None) -> JudgeShift | None:
-    """Load more runs until those before the shift are among them."""
-    loaded = _FIRST_LATER_RUNS
-    while found is not None and loaded < len(one.later) and found.before in (None, one.later[-loaded]):
+    """Load more runs until those before the shift are among them; of a shift that is no problem they do not matter."""
+    loaded, limit = _FIRST_LATER_RUNS, one.limit(ctx) / 2
+    while (
+        found is not None
+        and max(abs(found.shift), abs(found.recent)) >= limit
+        and loaded < len(one.later)
+        and found.before in (None, one.later[-loaded])
+    ):
         loaded *= 4
         later = one.later[-loaded:]
         found = _compare(one, load_scored(ctx.database, [one.judge], {*one.reference, *later}), later)
@@ -138,7 +142,7 @@ def _detection(ctx: CheckContext, one: JudgedMetric, found: JudgeShift) -> Detec
     attributes = {
         "value": found.value,
         "baseline": found.baseline,
-        "limit": ctx.rules.judge_shift * one.range,
+        "limit": one.limit(ctx),
         "sample_size": found.canaries,
         "runs": found.runs,
         "p": found.p,
