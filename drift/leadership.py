@@ -67,6 +67,11 @@ class LeaderRow(NamedTuple):
     holder: str
 
 
+def is_newest(database: Database, term: Term) -> bool:
+    """Tell whether no later term has begun. A job that spends minutes asks between two parts of its work."""
+    return int(database.rows("SELECT max(epoch) AS epoch FROM leaders")[0]["epoch"]) <= term.epoch
+
+
 def elect(database: Database, holder: str, sleep: Callable[[float], None] = time.sleep) -> Term:
     """Start a term with a higher epoch than any before; `holder` names this process uniquely.
 

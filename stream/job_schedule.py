@@ -12,6 +12,7 @@ from ragtide.drift.checks import Check, ConsumerLag, JobFailures, JobsBehind, Ro
 from ragtide.drift.export import EventSender, Measured, ScoreExport
 from ragtide.drift.job_history import RunResult
 from ragtide.drift.jobs import JobContext, every_check
+from ragtide.drift.leadership import is_newest
 from ragtide.drift.notify import Backlog, DeliveryJob, Holding, Target
 from ragtide.drift.rootcause_job import RootCauseJob
 from ragtide.drift.topics import fit_topics, fitted_at, missing_package
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 Job = Callable[[JobContext, datetime], RunResult]
 
 _DUE_CHECK_S = 60.0  # how often a new leader may find that something slow is due
+_CANARY_RUN_S = 300.0  # between two runs of its job, each of which scores for some minutes
 _LONGEST_PAUSE_S = 300.0  # between two looks whether a target is back
 _LONGEST_ALERT_PAUSE_S = 30.0  # the same of an Alertmanager: who is paged waits for it
 
@@ -56,7 +58,8 @@ def job_schedule(
             ("questions", settings.drift.questions_every_s, partial(JobContext.check_input_drift, stopped=stopped))
         )
     if settings.evaluators.judge.canaries.enabled:
-        jobs.append(("canaries", _DUE_CHECK_S, _canary_job(settings, database, telemetry, stopped)))
+        every_s = min(settings.evaluators.judge.canaries.every_s, _CANARY_RUN_S)
+        jobs.append(("canaries", every_s, _canary_job(settings, database, telemetry, stopped)))
     if settings.kafka.labels_topic:
         jobs.append(("labels", settings.jobs.every_s, _label_job(settings, database, telemetry)))
     for name, target in notification_targets(settings).items():
@@ -130,12 +133,12 @@ def _anomaly_job(stopped: Callable[[], bool]) -> Job:
 
 
 def _canary_job(settings: Settings, database: Database, telemetry: Telemetry, stopped: Callable[[], bool]) -> Job:
-    from ragtide.stream.judge_canaries import CanaryJob  # aiohttp takes a tenth of a second
+    from ragtide.stream.canary_job import CanaryJob  # aiohttp takes a tenth of a second
 
     scoring = CanaryJob(settings, database, telemetry, stopped)
 
     def job(jobs: JobContext, now: datetime) -> RunResult:
-        return scoring.run(jobs.evaluators, now)
+        return scoring.run(jobs.evaluators, now, partial(is_newest, database, jobs.term))
 
     return job
 

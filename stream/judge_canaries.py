@@ -6,22 +6,23 @@ the cache of replies, which would hide every change. They count, and are limited
 """
 
 import logging
+import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
 from ragtide.drift.canaries import CanaryScoreRow
-from ragtide.drift.job_history import RunResult, StopRequested
+from ragtide.drift.job_history import StopRequested
 from ragtide.evaluators.errors import BadRecord, ConfigError
 from ragtide.evaluators.judge.calls import LEFT_OUT, THROTTLED
 from ragtide.evaluators.judge.canaries import BUILTIN, FORMS, Canary, Form, canary, changes_form_only, in_form
 from ragtide.evaluators.judge.settings import JudgeCacheSettings
-from ragtide.evaluators.outcome import Failed, Outcome, Scored
+from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome, Scored
 from ragtide.evaluators.plan import PreparedEvaluator
 from ragtide.evaluators.run import run_all
 from ragtide.evaluators.spec import Evaluator
@@ -39,7 +40,8 @@ from ragtide.stream.telemetry.registry import Telemetry
 log = logging.getLogger(__name__)
 
 MIN_CANARIES, MAX_CANARIES = 8, 200  # fewer cannot show a shift
-_PORTION = 8  # canaries between two inserts
+_PORTION_SCORES = 40  # in a portion, which is stored at once; a portion takes a minute or less
+_MOST_CANARIES = 8  # in a portion
 _THROTTLED_TRIES = 6
 _THROTTLED_PAUSE_S = 10.0  # after which a limit of calls a minute admits a burst again
 _RETRIED = frozenset({"judge_unavailable", "judge_timeout", "judge_throttled"})  # the endpoint may be back soon
@@ -69,11 +71,16 @@ def load_canaries(settings: Settings) -> list[Canary]:
 
 
 class RunCounts(NamedTuple):
-    """Rows of a run that were stored now. `is_complete` is False if a limit or the endpoint left some out."""
+    """Rows of a run that were stored now. `is_complete` is False if a limit or the endpoint left some out.
+
+    `next` is the number of the first canary that time did not suffice for; None: all had their turn.
+    """
 
     scored: int
     failed: int
+    not_applicable: int
     is_complete: bool
+    next: int | None
     usage: Mapping[str, Usage]
 
 
@@ -81,41 +88,61 @@ class RunCounts(NamedTuple):
 class CanaryScorer:
     """Scores canaries with every judge that the settings turn on. `pause` sleeps, `stopped` ends a run early.
 
-    `evaluators` are all that are known; `only` restricts the judges to these.
+    `evaluators` are all that are known. `clock` is monotonic, in seconds. `scheduled`: the job runs
+    it, and so with the judges that are in use.
     """
 
     settings: Settings
     database: Database
     canaries: Sequence[Canary]
     evaluators: Mapping[str, Evaluator]
-    only: Collection[str] = ()
+    scheduled: bool = False
     telemetry: Telemetry | None = None
     stopped: Callable[[], bool] = lambda: False
     pause: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
     max_usd: float | None = None
 
-    def run(self, run_at: datetime) -> RunCounts:
-        """Score what the run has no row of yet, and store it. Raises `StopRequested` soon after `stopped`.
+    def run(self, run_at: datetime, first: int = 0, most_s: float = math.inf) -> RunCounts:
+        """Score what the run has no row of yet, from the canary of a number on, and store it.
 
-        Raises `ConfigError` if no judge can run.
+        Begins no portion after `most_s` seconds. Raises `StopRequested` after the portion in which `stopped` becomes
+        true, and `ConfigError` if no judge can run.
         """
+        until_s = self.clock() + most_s
         made = self._assemble()
         with closing(made.resources):
-            judges = [one for one in made.plan.prepared if one.evaluator.judge is not None and self._is_judged(one)]
+            sampling = self.settings.sampling
+            judges = [
+                self._on_every_task(one)
+                for one in made.plan.prepared
+                if one.evaluator.judge is not None
+                and one.evaluator.method != "agent"  # what agents find changes by itself
+                and sampling.draws(one.evaluator)
+            ]
             if not judges:
                 raise ConfigError("no judge can run; `ragtide evaluators` shows why")
             if self.telemetry is not None and isinstance(made.resources.judge, JudgeClient):
                 made.resources.judge.report_to(partial(count_judge, self.telemetry))
-            judges = [self._on_every_task(one) for one in judges]
-            run = _Run(self, made, run_at, _done(self.database, run_at))
-            for at in range(0, len(self.canaries), _PORTION):
-                run.score(self.canaries[at : at + _PORTION], judges, at)
+            run = _Run(self, made, run_at)
+            portion = min(max(_PORTION_SCORES // len(judges), 1), _MOST_CANARIES)
+            at = first
+            while at < len(self.canaries):
+                run.score(self.canaries[at : at + portion], judges, at)
+                at += portion
+                if self.clock() >= until_s:
+                    break
             return RunCounts(
-                run.counts["scored"], run.counts["failed"], not run.is_open, made.judge_usage_by_endpoint()
+                run.counts["scored"],
+                run.counts["failed"],
+                run.counts["not_applicable"],
+                not run.is_open,
+                at if at < len(self.canaries) else None,
+                made.judge_usage_by_endpoint(),
             )
 
     def _assemble(self) -> PipelineSetup:
-        settings = restrict(self.settings, tuple(self.only), ("judge",), self.evaluators)
+        settings = restrict(self.settings, (), ("judge",), self.evaluators)
         judge = settings.evaluators.judge.model_copy(update={"cache": JudgeCacheSettings()})
         changed = {
             "evaluators": settings.evaluators.model_copy(update={"judge": judge}),
@@ -131,15 +158,6 @@ class CanaryScorer:
             max_usd=self.max_usd,
         )
 
-    def _is_judged(self, one: PreparedEvaluator) -> bool:
-        """Tell whether sampling gives the judge any trace. Agents have no canaries: what they find changes."""
-        sampling, evaluator = self.settings.sampling, one.evaluator
-        if evaluator.method == "agent":
-            return False
-        own = sampling.evaluators.get(evaluator.id, sampling.lanes.get(evaluator.lane, 1.0))
-        ruled = (rule.rate for rule in sampling.rules if not rule.evaluators or evaluator.id in rule.evaluators)
-        return any(rate > 0 for rate in (own, *ruled))
-
     def _on_every_task(self, one: PreparedEvaluator) -> PreparedEvaluator:
         """Let a judge of tasks that too few canaries have score all of them."""
         enough = sum(one.selects(other.trace) for other in self.canaries) >= MIN_CANARIES
@@ -151,12 +169,12 @@ _Key = tuple[str, str, str, str, str]  # evaluator, fingerprint, canary, form, c
 
 @dataclass(slots=True)
 class _Run:
-    """One run: `done` are the keys of its stored rows; `is_open` if some have no row for good."""
+    """One run: `done` are the keys of its stored rows; `is_open` if some must be tried again."""
 
     scorer: CanaryScorer
     made: PipelineSetup
     run_at: datetime
-    done: set[_Key]
+    done: set[_Key] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
     is_open: bool = False
 
@@ -177,6 +195,7 @@ class _Run:
         for _ in range(_THROTTLED_TRIES):
             if self.scorer.stopped():
                 raise StopRequested("scoring canaries")
+            self.done |= _done(self.scorer.database, self.run_at)  # a process that led before may have stored some
             throttled = [self._score(some, group) for some, group in self._missing(pairs, judges)]
             if not any(throttled):
                 return
@@ -215,13 +234,13 @@ class _Run:
                     self.is_open |= reason != THROTTLED.reason
                     continue
                 self.done.add(_key(judge, one))
-                if isinstance(outcome, (Scored, Failed)):
+                if outcome is not None:
                     rows.append(self._row(judge, one, outcome))
         self.scorer.database.insert("canary_scores", rows)
         return throttled
 
     def _row(self, judge: PreparedEvaluator, one: Canary, outcome: Outcome) -> CanaryScoreRow:
-        status, reason = ("failed", outcome.kind) if isinstance(outcome, Failed) else ("scored", "")
+        status, reason = _status(outcome)
         self.is_open |= reason in _RETRIED
         self.counts[status] += 1
         if self.scorer.telemetry is not None:
@@ -232,6 +251,8 @@ class _Run:
             evaluator=judge.evaluator.id,
             fingerprint=judge.fingerprint,
             run_at=self.run_at,
+            scheduled=self.scorer.scheduled,
+            canaries=sum(judge.selects(other.trace) for other in self.scorer.canaries),
             canary=one.name,
             form=one.form,
             content=one.content,
@@ -241,6 +262,13 @@ class _Run:
             reason=reason,
             metrics=metrics,
         )
+
+
+def _status(outcome: Outcome) -> tuple[str, str]:
+    """Return status and reason of a row."""
+    if isinstance(outcome, Failed):
+        return "failed", outcome.kind
+    return ("not_applicable", outcome.reason) if isinstance(outcome, NotApplicable) else ("scored", "")
 
 
 def _key(judge: PreparedEvaluator, one: Canary) -> _Key:
@@ -259,51 +287,3 @@ def _done(database: Database, run_at: datetime) -> set[_Key]:
         for row in rows
         if row["reason"] not in _RETRIED
     }
-
-
-_RETRY = timedelta(minutes=10)  # after a run that limits or the endpoint left incomplete
-_MOST_TRIES = 4  # in a row that score nothing
-
-
-@dataclass(slots=True)
-class CanaryJob:
-    """Scores canaries once in each interval. A run that is left incomplete is tried again within its interval."""
-
-    settings: Settings
-    database: Database
-    telemetry: Telemetry
-    stopped: Callable[[], bool]
-    canaries: Sequence[Canary] = field(init=False)
-    _run_at: datetime | None = None
-    _next_at: datetime | None = None  # of the run at `_run_at`; None: it is over
-    _tries: int = 0
-
-    def __post_init__(self) -> None:
-        """Raise `ConfigError` at the start of the process for canaries that cannot be used."""
-        self.canaries = load_canaries(self.settings)
-
-    def run(self, evaluators: Mapping[str, Evaluator], now: datetime) -> RunResult:
-        """Score the canaries if that is due. `now` is the server's time."""
-        run_at = run_start(now, self.settings.evaluators.judge.canaries.every_s)
-        if run_at != self._run_at:
-            self._run_at, self._next_at, self._tries = run_at, now, 0
-        if self._next_at is None or now < self._next_at:
-            return RunResult(read=0, raised=0)
-        self._next_at = now + _RETRY  # also if it fails
-        scorer = CanaryScorer(
-            self.settings, self.database, self.canaries, evaluators, telemetry=self.telemetry, stopped=self.stopped
-        )
-        try:
-            found = scorer.run(run_at)
-        except ConfigError:  # no call was sent: fail at every run, so that it becomes a problem
-            self._next_at = now
-            raise
-        self._tries = 0 if found.scored else self._tries + 1
-        if found.is_complete or self._tries >= _MOST_TRIES:
-            self._next_at = None
-        return RunResult(read=found.scored + found.failed, raised=0)
-
-
-def run_start(now: datetime, every_s: float) -> datetime:
-    """Return the start of the scheduled run that contains `now`: a multiple of the interval since 1970."""
-    return datetime.fromtimestamp(now.timestamp() // every_s * every_s, UTC)

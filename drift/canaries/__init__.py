@@ -1,7 +1,8 @@
-"""Read the scores of canaries, traces that never change, and tell whether a judge changed or looks at form."""
+"""Read scores of canaries, traces that never change: tell whether a judge changed, or follows the form."""
 
 from ragtide.drift.canaries.forms import FormEffect, form_effects
 from ragtide.drift.canaries.scores import (
+    STALE,
     CanaryScoreRow,
     JudgeRuns,
     load_judge_runs,
@@ -13,6 +14,7 @@ from ragtide.drift.canaries.shift import REFERENCE_RUNS, JudgeShift, judge_shift
 
 __all__ = [
     "REFERENCE_RUNS",
+    "STALE",
     "CanaryScoreRow",
     "FormEffect",
     "JudgeRuns",

@@ -1,9 +1,9 @@
 """Compare a judge's newest runs with its first ones, canary by canary. Pure.
 
-The first five runs are the reference. The newest three, or as many as there are, are compared with them by a
-permutation test, which takes the judge's own randomness from these runs. It assumes that canaries vary independently of
-each other. A judge that is stricter on some days on all canaries breaks that: so a shift must also be larger than the
-deviations of single runs of the reference.
+The first five runs with scores are the reference. The newest three, or as many as there are, are compared with them by
+a permutation test, which takes the judge's own randomness from these runs. It assumes that canaries vary independently
+of each other. A judge that is stricter on some days on all canaries breaks that: so a shift must also be larger than
+the deviations of single runs of the reference.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,14 +24,15 @@ _RUN_NOISE = 1.5  # times the largest deviation of a run of the reference
 class JudgeShift(NamedTuple):
     """A judge's level on the same canaries: `baseline` in the reference, `value` since `since`, the first run of it.
 
-    `before` is the run before `since`. `recent` is the shift of the newest runs together, `p` its p-value, and
-    `run_noise` the largest deviation that counts as usual. `canaries` were compared, in `runs` runs since then.
+    `before` is the last run before `since` that can be compared; None if none of the later runs is. `recent` is the
+    shift of the newest runs together, `p` its p-value, and `run_noise` the largest deviation that counts as usual.
+    `canaries` were compared, in `runs` runs since then.
     """
 
     baseline: float
     value: float
     since: datetime
-    before: datetime
+    before: datetime | None
     until: datetime
     recent: float
     p: float
@@ -50,7 +51,10 @@ class JudgeShift(NamedTuple):
 
 
 def judge_shift(values: Values, reference: Sequence[datetime], later: Sequence[datetime]) -> JudgeShift | None:
-    """Compare the later runs with the reference, both in order; None if too few runs or canaries have scores."""
+    """Compare the later runs with the reference, both in order; None if too few runs or canaries have scores.
+
+    Without the earliest of the later runs, the shift may have begun before them: then `before` is None.
+    """
     newest = later[-_NEWEST_RUNS:]
     if len(reference) < REFERENCE_RUNS or not newest:
         return None
@@ -66,7 +70,8 @@ def judge_shift(values: Values, reference: Sequence[datetime], later: Sequence[d
         return None  # also if half of the canaries have no score now: that is a matter of failures
     usual = {name: fmean(one.before) for name, one in subjects.items()}
     deviations = [_deviation(values.get(at, {}), usual) for at in later]
-    first = _onset(deviations)
+    recent = fmean(one.difference for one in subjects.values())
+    first, last_before = _onset(deviations, recent)
     since_onset = _by_canary(values, later[first:])
     shift = fmean(fmean(since_onset[name]) - level for name, level in usual.items() if name in since_onset)
     baseline = fmean(usual.values())
@@ -74,9 +79,9 @@ def judge_shift(values: Values, reference: Sequence[datetime], later: Sequence[d
         baseline=baseline,
         value=baseline + shift,
         since=later[first],
-        before=later[first - 1] if first else reference[-1],
+        before=None if last_before is None else later[last_before],
         until=newest[-1],
-        recent=fmean(one.difference for one in subjects.values()),
+        recent=recent,
         p=permutation_p(list(subjects.values())),
         run_noise=_RUN_NOISE * _run_noise(values, reference, subjects),
         canaries=len(subjects),
@@ -98,19 +103,19 @@ def _deviation(run: Mapping[str, float], usual: Mapping[str, float]) -> float | 
     return fmean(found) if len(found) >= _MIN_CANARIES else None
 
 
-def _onset(deviations: Sequence[float | None]) -> int:
-    """Return the first of the newest runs that all deviate the same way, at least half as much as the newest does."""
-    known = [one for one in deviations if one is not None]
-    newest = known[-1] if known else 0.0
-    first = len(deviations) - 1
-    for at in range(len(deviations) - 1, -1, -1):
-        one = deviations[at]
-        if one is None:
-            continue
-        if one * newest <= 0 or abs(one) < abs(newest) / 2:
+def _onset(deviations: Sequence[float | None], level: float) -> tuple[int, int | None]:
+    """Return the first of the newest runs that deviate by at least half of `level`, and the last known run before it.
+
+    A single run that deviates less between two that do is noise.
+    """
+    known = [(at, one) for at, one in enumerate(deviations) if one is not None]
+    first, deviate = len(deviations) - 1, [one * level > 0 and abs(one) >= abs(level) / 2 for _, one in known]
+    for place in range(len(known) - 1, -1, -1):
+        if deviate[place]:
+            first = known[place][0]
+        elif place == 0 or not deviate[place - 1]:
             break
-        first = at
-    return first
+    return first, max((at for at, _ in known if at < first), default=None)
 
 
 def _run_noise(values: Values, reference: Sequence[datetime], subjects: Mapping[str, Remeasured]) -> float:

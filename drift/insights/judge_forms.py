@@ -1,4 +1,4 @@
-"""Find judges that score the same content otherwise in another form: with Markdown, padded, in another order."""
+"""Find judges that score the same content differently in another form: with Markdown, padded, in another order."""
 
 from collections.abc import Iterator
 from datetime import timedelta

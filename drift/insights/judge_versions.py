@@ -22,7 +22,8 @@ def judge_versions(data: PeriodData) -> Iterator[Insight]:
     """One insight for each bounded primary metric of a judge's new version, in the period in which it began."""
     for versions in load_judge_versions(data.database, data.now).values():
         for before, after in pairwise(versions):
-            if after.runs[0] < data.now - _HISTORY or before.evaluator not in data.evaluators:
+            is_new = after.runs[0] >= data.now - _HISTORY and after.runs[0] > before.runs[0]
+            if not is_new or before.evaluator not in data.evaluators:
                 continue
             old = load_scored(data.database, [before], before.runs[-_RUNS:])
             new = load_scored(data.database, [after], after.runs[:_RUNS])

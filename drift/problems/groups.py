@@ -129,6 +129,8 @@ class _Node:
     evaluator: str
     segment: tuple[str, str]  # of traffic; flips, findings and the like have something else there
     onset: datetime
+    changed_after: datetime  # a judge changed between two runs of canaries; anything else at its onset
+    changed_by: datetime
     interval: timedelta  # how exactly the onset is known: where traffic is low, windows are pooled
     opened_at: datetime
     resolved_at: datetime | None
@@ -140,6 +142,7 @@ class _Node:
         with_segment = problem.aspect in SEGMENT_ASPECTS
         segment = (problem.segment, problem.segment_value) if with_segment else _ALL_TRAFFIC
         opened_at = problem.opened_at or problem.first_seen_at
+        change = window if stage == "judge" else None
         return cls(
             problem=problem,
             key=key,
@@ -147,6 +150,8 @@ class _Node:
             evaluator=evaluator_of(problem),
             segment=segment,
             onset=problem.onset,
+            changed_after=problem.onset if change is None else change.start,
+            changed_by=problem.onset if change is None else change.end,
             interval=timedelta() if window is None else window.end - window.start,
             opened_at=opened_at,
             resolved_at=problem.resolved_at,
@@ -317,8 +322,12 @@ def _began_together(cause: _Node, other: _Node) -> bool:
     if stage == "finding":  # reports the same as the scores of its evaluator, for as long as these are bad
         return other.opened_at >= cause.onset - _SIMULTANEOUS
     if stage in _LOOKBACK:  # bad answers differ from good ones, before the fault and after it
-        changed_at = (cause.onset, *([] if cause.resolved_at is None else [cause.resolved_at]))
-        return any(-_SIMULTANEOUS <= other.opened_at - at <= _LOOKBACK[stage] for at in changed_at)
+        changes = [(cause.changed_after, cause.changed_by)]
+        changes += [] if cause.resolved_at is None else [(cause.resolved_at, cause.resolved_at)]
+        return any(after - _SIMULTANEOUS <= other.opened_at <= by + _LOOKBACK[stage] for after, by in changes)
+    if cause.stage == "judge":
+        tolerance = _SIMULTANEOUS + other.interval
+        return cause.changed_after - tolerance <= other.onset <= cause.changed_by + tolerance
     return abs(cause.onset - other.onset) <= _SIMULTANEOUS + max(cause.interval, other.interval)
 
 

@@ -1,6 +1,6 @@
 """Canaries: traces that never change, and other forms of the same content. Judges score both on a schedule.
 
-If scores of the same traces move, the judge changed. If a form moves them, the judge looks at style. Pure.
+If scores of the same traces move, the judge changed. If a form moves them, style counts for the judge. Pure.
 """
 
 import hashlib
@@ -29,8 +29,17 @@ _FORM_MATTERS: Mapping[Form, frozenset[str]] = {  # evaluators for which a form 
     "reordered": frozenset({"context_precision", "ragas"}),  # score ranks
 }
 _READ = ("question", "answer", "contexts", "expected")  # fields that judges read
-_MARKS = re.compile(r"^\s*(?:#{1,6}|[-*+]|\d+[.)]) +|\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
-_HAS_MARKDOWN = re.compile(r"^\s*#{1,6} |^\s*(?:[-*+]|\d+[.)]) +\S|\*\*\S", re.M)
+_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)]) +(?=\S)")
+_HEADING = re.compile(r"\s*#{1,6} +(?=\S)")
+_EMPHASIS = re.compile(  # a name such as __init__ or *args has no mark on its other side, or no blank outside
+    r"\*\*(?=\S)(?P<strong>[^*\n]+)(?<=\S)\*\*"
+    r"|(?<![\w*])\*(?=\S)(?P<star>[^*\n]+)(?<=\S)\*(?![\w*])"
+    r"|(?<!\S)_(?P<word>[^\W_]+)_(?=[\s.,;:!?]|$)"
+)
+_HAS_MARKDOWN = re.compile(rf"^{_HEADING.pattern}|^{_ITEM.pattern}|\*\*\S", re.M)
+_NOT_REWRITTEN = re.compile(  # code, tables, quotes and names: their marks are part of the content
+    r"[`|]|^ *>|^(?: {4}|\t)\S|~~~|\w_+[^\W_]|(?<!\w)__\w+__|(?<!\w)_+[^\W_]+(?!\w)", re.M
+)
 _EMPHASISED = re.compile(r"\S+(?: \S+)?")  # the first two words
 
 
@@ -63,12 +72,13 @@ def canary(trace: Trace) -> Canary:
 
 
 def in_form(base: Canary, form: Form) -> Canary:
-    """Write a canary in another form, with the same content."""
+    """Write a canary in another form, with the same content; as it is if it has no such form."""
     trace = base.trace
     if form == "markdown":
         has_markdown = bool(_HAS_MARKDOWN.search(trace.answer or ""))
         rewrite = without_markdown if has_markdown else with_markdown
-        return Canary(replace(trace, answer=_map(rewrite, trace.answer)), form, -1 if has_markdown else 1)
+        rewritten = _map(rewrite, trace.answer) if _can_rewrite(trace.answer or "", has_markdown) else trace.answer
+        return Canary(replace(trace, answer=rewritten), form, -1 if has_markdown else 1)
     if form == "padded":
         contexts = trace.contexts and tuple(replace(one, text=_map(padded, one.text)) for one in trace.contexts)
         changed = {"question": _map(padded, trace.question), "answer": _map(padded, trace.answer)}
@@ -92,9 +102,36 @@ def with_markdown(text: str) -> str:
 
 
 def without_markdown(text: str) -> str:
-    """Take the marks of headings, lists and emphasis away; each line becomes a sentence."""
-    lines = (_MARKS.sub("", line).strip() for line in text.splitlines())
-    return " ".join(line if line.endswith((".", "!", "?", ":")) else f"{line}." for line in lines if line)
+    """Take the marks of headings, lists and emphasis away; items of a list become parts of a sentence."""
+    blocks: list[tuple[str, str]] = []  # kind and text
+    kind = ""
+    for line in text.splitlines():
+        new = "item" if _ITEM.match(line) else "heading" if _HEADING.match(line) else ""
+        plain = " ".join(_EMPHASIS.sub(_inside, _ITEM.sub("", _HEADING.sub("", line, 1), 1) if new else line).split())
+        if not plain:
+            kind = ""
+        elif new or kind in ("", "heading"):
+            kind = new or "paragraph"
+            blocks.append((kind, plain))
+        else:  # goes on in the next line
+            blocks[-1] = (kind, f"{blocks[-1][1]} {plain}")
+    following = [*(kind for kind, _ in blocks[1:]), ""]
+    return " ".join(_ended(text, kind, after) for (kind, text), after in zip(blocks, following, strict=True))
+
+
+def _can_rewrite(answer: str, has_markdown: bool) -> bool:
+    return bool(answer.strip()) and not _NOT_REWRITTEN.search(answer) and (has_markdown or not set(answer) & set("*_"))
+
+
+def _inside(mark: re.Match[str]) -> str:
+    return next(text for text in mark.groups() if text is not None)
+
+
+def _ended(text: str, kind: str, following: str) -> str:
+    """End a block as the end of a sentence, or as a part of one that goes on in the following block."""
+    if text.endswith((".", "!", "?", ":", ";", ",")):
+        return text
+    return text + (":" if kind == "heading" else ";" if kind == following == "item" else ".")
 
 
 def padded(text: str) -> str:

@@ -45,7 +45,8 @@ def canaries(run_now: bool, max_usd: float | None, as_json: bool, config: Path |
 
     Reads the stored runs, and sends no call without --run. Jobs score canaries if evaluators.judge.canaries.enabled is
     set, and open the problem judge_shift; --run scores them once more, whatever that setting. p is the probability of
-    such a difference if the judge had not changed. Failed counts canaries of the newest run without a score.
+    such a difference if the judge had not changed. Failed counts canaries of the newest run without a score,
+    n/a those that the judge does not apply to. A run that limits left incomplete is shown two hours after it began.
 
     \b
     Examples:
@@ -69,7 +70,7 @@ def canaries(run_now: bool, max_usd: float | None, as_json: bool, config: Path |
     if as_json:
         say_json([_as_object(one, shift) for one, shift in found])
     elif not found:
-        say("no judge scored canaries yet; --run does, and jobs do if evaluators.judge.canaries.enabled is set")
+        say("no judge scored all canaries yet; --run does, and jobs do if evaluators.judge.canaries.enabled is set")
     else:
         _table([_as_object(one, shift) for one, shift in found])
 
@@ -94,7 +95,10 @@ def _score(
     scorer = CanaryScorer(settings, database, load_canaries(settings), evaluators, max_usd=max_usd)
     done = scorer.run(server_time(database))
     left = "" if done.is_complete else "; limits or the endpoint left some out"
-    return [f"{done.scored:,} scored, {done.failed:,} failed{left}", *usage_lines(done.usage)]
+    return [
+        f"{done.scored:,} scored, {done.failed:,} failed, {done.not_applicable:,} not applicable{left}",
+        *usage_lines(done.usage),
+    ]
 
 
 def _as_object(one: "JudgedMetric", shift: "JudgeShift | None") -> dict[str, Any]:
@@ -107,6 +111,7 @@ def _as_object(one: "JudgedMetric", shift: "JudgeShift | None") -> dict[str, Any
         "newest_run": one.judge.runs[-1].isoformat(),
         "scored": one.judge.scored,
         "failed": one.judge.failed,
+        "not_applicable": one.judge.not_applicable,
         "reference": shift and shift.baseline,
         "level": shift and shift.value,
         "shift": shift and shift.shift,
@@ -122,12 +127,12 @@ def _table(found: list[dict[str, Any]]) -> None:
 
     console = plain_console()
     table = table_of("metric", "endpoint", "newest run (UTC)")
-    for column in ("runs", "scored", "failed", "reference", "level", "shift", "p"):
+    for column in ("runs", "scored", "failed", "n/a", "reference", "level", "shift", "p"):
         table.add_column(column, justify="right", no_wrap=True)
     for one in found:
         figures = ("reference", "level", "shift", "p")
         known = ["-" if one[name] is None else number(one[name]) for name in figures]
         runs = one["reference_runs"] + one["later_runs"]
-        counts = [f"{count:,}" for count in (runs, one["scored"], one["failed"])]
+        counts = [f"{count:,}" for count in (runs, one["scored"], one["failed"], one["not_applicable"])]
         table.add_row(one["metric"], one["endpoint"], one["newest_run"][:16].replace("T", " "), *counts, *known)
     console.print(table)

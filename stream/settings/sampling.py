@@ -1,6 +1,6 @@
 """Settings of sampling: which share of traces each evaluator scores."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from pydantic import BaseModel, Field
@@ -83,9 +83,16 @@ class SamplingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fal
 
     def weighs(self, evaluator: Evaluator) -> bool:
         """Whether scores of the evaluator may stand for others, so that they need weights."""
-        own = self.evaluators.get(evaluator.id, self.lanes.get(evaluator.lane, 1.0))
-        ruled = (rule.rate for rule in self.rules if not rule.evaluators or evaluator.id in rule.evaluators)
-        return any(rate < 1 for rate in (own, *ruled))
+        return any(rate < 1 for rate in self._rates(evaluator))
+
+    def draws(self, evaluator: Evaluator) -> bool:
+        """Whether the evaluator scores any trace."""
+        return any(rate > 0 for rate in self._rates(evaluator))
+
+    def _rates(self, evaluator: Evaluator) -> Iterator[float]:
+        """Yield the shares that some trace of the evaluator may have."""
+        yield self.evaluators.get(evaluator.id, self.lanes.get(evaluator.lane, 1.0))
+        yield from (rule.rate for rule in self.rules if not rule.evaluators or evaluator.id in rule.evaluators)
 
     def highest_rate(self, lane: Lane) -> float:
         """Return the highest share of an evaluator of the lane, about."""

@@ -133,7 +133,7 @@ class Telemetry:
         )
         self.canary_scores = self._counter(
             "canary_scores",
-            "Canaries that judges scored, or failed to score, by status.",
+            "Canaries that judges scored, failed to score or did not apply to, by status.",
             "Growing `failed`: table canary_scores has the reasons.",
             "evaluator",
             "status",

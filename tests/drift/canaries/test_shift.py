@@ -32,7 +32,7 @@ def grading(rng: np.random.Generator, runs: int) -> Floats:
     return np.clip(rng.random(CANARIES) + 0.15 * rng.normal(size=(runs, CANARIES)), 0, 1)
 
 
-def moody(rng: np.random.Generator, runs: int) -> Floats:
+def varying_as_a_whole(rng: np.random.Generator, runs: int) -> Floats:
     """All scores of a run are higher or lower together, by 0.02: no permutation within a canary knows of that."""
     own = rng.random(CANARIES) * 0.6 + 0.2 + 0.05 * rng.normal(size=(runs, CANARIES))
     return np.clip(own + 0.02 * rng.normal(size=(runs, 1)), 0, 1)
@@ -59,8 +59,8 @@ def test_a_judge_that_does_not_change_hardly_ever_raises_an_alarm(judge: Judge) 
     assert bad_runs(judge, 4) <= 1
 
 
-def test_a_judge_with_moods_raises_few_alarms() -> None:
-    assert bad_runs(moody, 4) <= 10
+def test_a_judge_that_varies_as_a_whole_raises_few_alarms() -> None:
+    assert bad_runs(varying_as_a_whole, 4) <= 10
 
 
 @pytest.mark.parametrize(("moved", "within"), [(16, 1), (8, 2), (6, 3)])
@@ -74,7 +74,7 @@ def test_verdicts_that_turn_are_found_within_days(moved: int, within: int) -> No
 
 
 @pytest.mark.parametrize(("drop", "within"), [(0.2, 2), (0.15, 3)])
-def test_grades_that_fall_are_found_within_days_and_their_size_is_told(drop: float, within: int) -> None:
+def test_grades_that_fall_are_found_within_days_and_their_size_is_known(drop: float, within: int) -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
         scores = rng.random(CANARIES) * 0.5 + 0.4 + 0.1 * rng.normal(size=(30, CANARIES))

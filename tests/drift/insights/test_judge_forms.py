@@ -1,4 +1,4 @@
-"""A judge that scores the same content otherwise in another form is stated, with its interval, once it is certain."""
+"""A judge that scores the same content differently in another form is stated, with its interval, once it is certain."""
 
 import random
 from collections.abc import Callable
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.clickhouse
 
 def store(database: Database, effect: Effect, *, noise: float = 0.02, runs: int = 6, directions: bool = True) -> None:
     """Each canary as it is and in one form, in each run; every sixth canary has Markdown, and its form has none."""
-    lots = random.Random(5)
+    rng = random.Random(5)
     rows = []
     for run in range(runs):
         for number in range(CANARIES):
@@ -36,6 +36,8 @@ def store(database: Database, effect: Effect, *, noise: float = 0.02, runs: int 
                     evaluator="quality",
                     fingerprint="f1",
                     run_at=NOW - timedelta(days=runs - run),
+                    scheduled=True,
+                    canaries=CANARIES,
                     canary=f"c{number}",
                     form=one,
                     content=f"{number} {one}",
@@ -43,7 +45,7 @@ def store(database: Database, effect: Effect, *, noise: float = 0.02, runs: int 
                     endpoint="small",
                     status="scored",
                     reason="",
-                    metrics={"good": value + lots.gauss(0, noise)},
+                    metrics={"good": value + rng.gauss(0, noise)},
                 )
                 for one, value in values.items()
             ]

@@ -22,12 +22,14 @@ def store(
     database: Database, fingerprint: str, first_day: int, runs: int, level: float, canaries: int = 20, seed: int = 1
 ) -> None:
     """Runs of a version that scores every second canary so much higher and lower."""
-    lots = random.Random(seed)
+    rng = random.Random(seed)
     rows = [
         CanaryScoreRow(
             evaluator="quality",
             fingerprint=fingerprint,
             run_at=NOON + timedelta(days=first_day + run),
+            scheduled=True,
+            canaries=canaries,
             canary=f"c{canary}",
             form="",
             content="same",
@@ -35,7 +37,7 @@ def store(
             endpoint="small",
             status="scored",
             reason="",
-            metrics={"good": level + (0.2 if canary % 2 else -0.2) + lots.gauss(0, 0.01)},
+            metrics={"good": level + (0.2 if canary % 2 else -0.2) + rng.gauss(0, 0.01)},
         )
         for run in range(runs)
         for canary in range(canaries)
@@ -48,7 +50,7 @@ def found(database: Database, day: float) -> list[Insight]:
     return list(judge_versions(PeriodData(database, EVALUATORS, WindowSettings(), JobSettings(), now)))
 
 
-def test_a_stricter_version_is_told_with_the_difference_for_a_week(database: Database) -> None:
+def test_a_stricter_version_is_stated_with_the_difference_for_a_week(database: Database) -> None:
     store(database, "f1", -9, 9, 0.6)
     assert found(database, -1) == [], "the first version has none before it"
     store(database, "f2", 0, 8, 0.5)

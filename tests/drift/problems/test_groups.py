@@ -43,6 +43,8 @@ DEAD_LETTERS: dict[str, Any] = {
     "type": "storage",
 }
 JUDGE: dict[str, Any] = {"aspect": "judge", "app": "", "environment": "", "model": "", "type": "data_quality"}
+CHANGED_JUDGE: dict[str, Any] = {**JUDGE, "interval_m": 1440}
+ANSWERS_OF_JUDGE: dict[str, Any] = {**ANSWERS, "metric": "quality.good"}
 TENANT: dict[str, Any] = {"segment": "tenant", "segment_value": "acme"}
 
 
@@ -115,7 +117,7 @@ def parent_ids(*problems: Problem, now: datetime = NOON) -> dict[str, str]:
         (JUDGE, {**UNSTABLE, "metric": "quality.good"}, True),
         (JUDGE, {**ANSWERS, "metric": "quality.good", "type": "privacy"}, False),  # a leak is told whatever else is
         (JUDGE, ANSWERS, False),  # of another evaluator
-        (JUDGE, COVERAGE, False),  # a judge that scores otherwise scores
+        (JUDGE, COVERAGE, False),  # a judge that scores differently still scores
     ],
 )
 def test_what_begins_together_and_follows_from_another_is_its_symptom(
@@ -138,8 +140,22 @@ def test_what_begins_together_and_follows_from_another_is_its_symptom(
         (RETRIEVAL, UNSTABLE, -11, False),
         (MISSING, {**MISSING, "app": "other"}, 10, True),
         (MISSING, {**MISSING, "app": "other"}, 11, False),
-        ({**JUDGE, "interval_m": 1440}, {**ANSWERS, "metric": "quality.good"}, -1000, True),  # it changed between runs
-        ({**JUDGE, "interval_m": 1440}, {**ANSWERS, "metric": "quality.good"}, -1500, False),
+        (CHANGED_JUDGE, ANSWERS_OF_JUDGE, -10, True),  # it changed between two runs of canaries
+        (CHANGED_JUDGE, ANSWERS_OF_JUDGE, -11, False),
+        (CHANGED_JUDGE, ANSWERS_OF_JUDGE, 1450, True),
+        (CHANGED_JUDGE, ANSWERS_OF_JUDGE, 1451, False),
+        (CHANGED_JUDGE, {**ANSWERS_OF_JUDGE, "interval_m": 30}, -40, True),
+        (CHANGED_JUDGE, {**ANSWERS_OF_JUDGE, "interval_m": 30}, -41, False),
+        (CHANGED_JUDGE, {**ANSWERS_OF_JUDGE, "interval_m": 30}, 1480, True),
+        (CHANGED_JUDGE, {**ANSWERS_OF_JUDGE, "interval_m": 30}, 1481, False),
+        (CHANGED_JUDGE, {**UNSTABLE, "metric": "quality.good"}, -11, False),
+        (
+            CHANGED_JUDGE,
+            {**UNSTABLE, "metric": "quality.good"},
+            2880,
+            True,
+        ),  # a day after the latest time of the change
+        (CHANGED_JUDGE, {**UNSTABLE, "metric": "quality.good"}, 2881, False),
     ],
 )
 def test_a_symptom_begins_with_its_parent(

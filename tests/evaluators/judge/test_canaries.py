@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ragtide.evaluators.judge.canaries import (
     FORMS,
@@ -60,10 +61,40 @@ def test_markdown_and_its_absence_look_as_expected() -> None:
     assert with_markdown("The shop opens at nine. It closes at six.") == (
         "- **The shop** opens at nine.\n- **It closes** at six."
     )
-    assert without_markdown("## Hours\n\n1. Opens at **nine**\n2. Closes at *six*, not `five`.\n") == (
-        "Hours. Opens at nine. Closes at six, not five."
+    assert without_markdown("## Hours\n\n1. Opens at **nine**\n2. Closes at *six*, not _five_.\n") == (
+        "Hours: Opens at nine; Closes at six, not five."
     )
-    assert without_markdown("snake_case and 2 * 3 stay") == "snake_case and 2 * 3 stay."
+    assert without_markdown("It needs:\n- a **spoon**\n- a fork,\n  not a knife\n\nThen\nmix.") == (
+        "It needs: a spoon; a fork, not a knife. Then mix."
+    )
+
+
+@pytest.mark.parametrize("text", ["snake_case and 2 * 3", "__init__ of _private", "pass *args and **kwargs", "a_ b"])
+def test_names_are_no_marks(text: str) -> None:
+    assert without_markdown(text) == f"{text}."
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        " \n",
+        "Run this:\n\n```sh\npip install x\n```",
+        "- Use `pip`.\n- Then **wait**.",
+        "Run:\n\n    make all",
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+        "- Call **__init__** first.",
+        "Set max_tokens to 5.",
+        "Set _private to 5.",
+        "Two * three is six.",
+        "> The shop opens at nine.",
+    ],
+)
+def test_an_answer_whose_marks_are_content_has_no_markdown_form(answer: str) -> None:
+    base = Canary(replace(CANARIES[0].trace, answer=answer))
+    other = in_form(base, "markdown")
+    assert other.trace == base.trace
+    assert not changes_form_only(JUDGES["faithfulness"], base, other)
 
 
 def test_taking_markdown_away_counts_the_other_way() -> None:

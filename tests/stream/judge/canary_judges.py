@@ -43,5 +43,5 @@ def steady(passing: float = 0.7) -> Callable[[Sent], Any]:
 
 def noisy(seed: int, passing: float = 0.7, noise: float = 0.3) -> Callable[[Sent], Any]:
     """A judge that answers a share of the questions by chance."""
-    lots = random.Random(seed)
-    return lambda sent: {"verdict": lots.random() < passing if lots.random() < noise else share_of(sent) < passing}
+    rng = random.Random(seed)
+    return lambda sent: {"verdict": rng.random() < passing if rng.random() < noise else share_of(sent) < passing}

@@ -1,5 +1,6 @@
 """Canaries: judges score traces that never change, on a schedule, past the cache and within limits of their own."""
 
+import itertools
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -7,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from ragtide.drift.canaries import load_judge_runs
 from ragtide.drift.job_history import StopRequested
-from ragtide.evaluators.errors import ConfigError
+from ragtide.drift.leadership import elect, is_newest
+from ragtide.evaluators.errors import ConfigError, RagtideError
 from ragtide.evaluators.judge.canaries import CANARY_APP, FORMS
 from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.canary_job import CanaryJob, run_start
 from ragtide.stream.job_schedule import job_schedule
-from ragtide.stream.judge_canaries import CanaryJob, CanaryScorer, load_canaries, run_start
+from ragtide.stream.judge_canaries import CanaryScorer, load_canaries
 from ragtide.stream.settings.loader import Settings
 from ragtide.stream.telemetry.registry import Telemetry
 from tests.stream.judge.canary_judges import GRADED, known, settings_of, steady
@@ -121,6 +125,27 @@ def test_a_judge_that_is_down_stores_failures_and_is_asked_again(database: Datab
         assert job.run(known(settings), DAY + timedelta(hours=25)).read == 24
 
 
+def test_what_a_judge_does_not_apply_to_is_stored_with_the_reason_and_paid_for_once(database: Database) -> None:
+    telemetry = Telemetry()
+    with chat_server(by_rule(lambda sent: {"texts": []})) as server:
+        settings = settings_of(server)
+        evaluators = settings.evaluators.model_copy(update={"enabled": ("faithfulness",)})
+        settings = settings.model_copy(update={"evaluators": evaluators})
+        found = scorer(settings, database, telemetry=telemetry).run(DAY)
+        sent = len(server.sent)
+        assert sent > 0
+        assert (found.scored, found.failed, found.not_applicable, found.is_complete) == (0, 0, 24, True)
+        assert scorer(settings, database).run(DAY).not_applicable == 0
+        assert len(server.sent) == sent
+    rows = stored(database, "status, reason, length(metrics)")
+    assert ("not_applicable", "no_statements", 0) in rows
+    assert {row[0] for row in rows} == {"not_applicable"}
+    labels = {"evaluator": "faithfulness", "status": "not_applicable"}
+    assert telemetry.registry.get_sample_value("ragtide_canary_scores_total", labels) == 24
+    [judge] = load_judge_runs(database, DAY).values()
+    assert (judge.scored, judge.failed, judge.not_applicable) == (0, 0, 24)
+
+
 def test_a_judge_that_stays_down_is_asked_four_times_a_run(database: Database) -> None:
     with chat_server(error(503)) as server:
         settings = settings_of(server)
@@ -158,6 +183,23 @@ def test_agents_have_no_canaries_because_what_they_find_changes(database: Databa
         assert len(server.sent) == 24
 
 
+def test_an_insert_that_fails_is_paid_for_four_times_and_fails_every_run_of_the_job(database: Database) -> None:
+    with chat_server(by_rule(steady())) as server:
+        settings = settings_of(server)
+        job = CanaryJob(settings, database, Telemetry(), lambda: False)
+        database.command("ALTER TABLE canary_scores ADD CONSTRAINT no_row CHECK status = ''")
+        failed = 0
+        for minute in range(0, 180, 5):
+            with pytest.raises(RagtideError):
+                job.run(known(settings), DAY + timedelta(minutes=minute))
+            failed += 1
+        assert failed == 36, "while the job waits for its next try too, so that a problem opens"
+        assert len(server.sent) == 4 * 8, "one portion, not 144 times a day"
+        database.command("ALTER TABLE canary_scores DROP CONSTRAINT no_row")
+        assert job.run(known(settings), DAY + timedelta(days=1)).read == 24
+        assert job.run(known(settings), DAY + timedelta(days=1, minutes=5)).read == 0
+
+
 def test_a_run_that_is_stopped_continues_where_it_stopped(database: Database) -> None:
     with chat_server(by_rule(steady())) as server:
         settings = settings_of(server)
@@ -166,6 +208,49 @@ def test_a_run_that_is_stopped_continues_where_it_stopped(database: Database) ->
         assert len(stored(database)) == 8
         assert scorer(settings, database).run(DAY).scored == 16
     assert len(server.sent) == 24
+
+
+def test_a_slow_judge_takes_several_runs_of_the_job(database: Database) -> None:
+    """Each portion takes longer than a run of the job may, and the endpoint is away for the first one."""
+    seconds = itertools.count(step=200)
+    with chat_server(error(503)) as server:
+        settings = settings_of(server)
+        job = CanaryJob(settings, database, Telemetry(), lambda: False, lambda: float(next(seconds)))
+        assert job.run(known(settings), DAY).read == 8
+        server.otherwise = by_rule(steady())
+        read = [job.run(known(settings), DAY + timedelta(minutes=5 * at)).read for at in range(1, 8)]
+        assert read == [8, 8, 0, 8, 0, 0, 0], "the first portion has its second try ten minutes after the last one"
+    assert {row[:2] for row in stored(database)} == {("scored", "")}
+
+
+def test_a_process_that_leads_no_more_sends_no_further_portion(database: Database) -> None:
+    term = elect(database, "first", sleep=lambda s: None)
+    assert is_newest(database, term)
+    with chat_server(by_rule(steady())) as server:
+        settings = settings_of(server)
+
+        def leads() -> bool:
+            if server.sent:
+                elect(database, "second", sleep=lambda s: None)
+            return is_newest(database, term)
+
+        job = CanaryJob(settings, database, Telemetry(), lambda: False)
+        with pytest.raises(StopRequested):
+            job.run(known(settings), DAY, leads)
+        assert len(server.sent) == len(stored(database)) == 8
+
+
+def test_what_another_process_stored_meanwhile_is_not_paid_for_again(database: Database) -> None:
+    with chat_server(by_rule(steady())) as server:
+        settings = settings_of(server)
+
+        def stopped() -> bool:
+            if len(server.sent) == 8:
+                scorer(settings, database).run(DAY)
+            return False
+
+        assert scorer(settings, database, stopped=stopped).run(DAY).scored == 8
+        assert len(server.sent) == 24
 
 
 def test_jobs_score_canaries_only_if_that_is_set(database: Database, tmp_path: Path) -> None:

@@ -96,16 +96,19 @@ def test_the_table_is_free_and_run_scores_once_more(ragtide: Callable[..., Resul
     with chat_server(by_rule(steady())) as server:
         empty = ragtide(server)
         assert (empty.exit_code, len(server.sent)) == (0, 0), empty.output
-        assert "no judge scored canaries yet" in empty.output
+        assert "no judge scored all canaries yet" in empty.output
         ran = ragtide(server, "--run")
         assert ran.exit_code == 0, ran.output
-        assert "40 scored, 0 failed\n" in ran.stderr, "24 canaries, and two thirds of them in a form that it sees"
+        counts = "40 scored, 0 failed, 0 not applicable\n"
+        assert counts in ran.stderr, "24 canaries, and two thirds of them in a form that it sees"
         assert "judge small: " in ran.stderr
         sent = len(server.sent)
-        told = ragtide(server, "--json")
+        shown, table = ragtide(server, "--json"), ragtide(server)
         assert len(server.sent) == sent
-    [one] = json.loads(told.stdout)
+    [one] = json.loads(shown.stdout)
     assert (one["metric"], one["scored"], one["failed"]) == (f"{GRADED}.passes", 24, 0)
+    assert one["not_applicable"] == 0
+    assert "n/a" in table.stdout
     assert (one["reference_runs"], one["later_runs"], one["shift"]) == (1, 0, None)
 
 
