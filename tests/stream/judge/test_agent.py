@@ -80,13 +80,22 @@ def test_a_trace_is_checked_step_by_step() -> None:
     assert len({sent.system for sent in judge.sent}) == 1, "caches of prompts find the constant part"
     assert '"enum": ["search", "calculator"]' in first.system
     schema = first.body["response_format"]["json_schema"]["schema"]
-    assert schema["required"] == ["tool", "input", "evaluation_summary", "evaluation_score"]
+    assert schema["required"] == ["tool", "input", "evaluation_summary", "evaluation_score", "no_score_reason"]
     assert [one.name for one in read(first.user)] == ["question", "answer", "steps left"]
     results = {one.name: one for one in read(third.user)}
     assert results["result 1"].items == [f"A page\nhttps://page.example/a\n{PAGE}"]
     assert results["request 2"].items == ["calculator", "1969 - 1900"]
     assert results["result 2"].items == ["69"]
     assert "result 2" not in {one.name for one in read(second.user)}
+
+
+@pytest.mark.parametrize("reason", ["no_claims", "not_confirmed"])
+def test_could_not_tell_is_no_score(reason: str) -> None:
+    unsure = reply({"evaluation_summary": "Nothing says.", "evaluation_score": None, "no_score_reason": reason})
+    with chat_server(unsure, SEARCH) as judge, search_server(found(PAGE)) as search:
+        one = scored(run(judge, search))
+        assert len(judge.sent) == 2
+    assert (one.status, one.reason, one.metrics, one.explanation) == ("not_applicable", reason, {}, "")
 
 
 @pytest.mark.parametrize("text", INJECTIONS)
@@ -127,6 +136,10 @@ HOSTILE: dict[str, Behaviour] = {
     "no summary": reply({"evaluation_score": 1}),
     "prose": say("The answer is right, so 1.0."),
     "empty": say(""),
+    "score and a reason for none": reply(
+        {"evaluation_score": 1, "no_score_reason": "no_claims", "evaluation_summary": "right"}
+    ),
+    "unknown reason": reply({"no_score_reason": "it is late", "evaluation_summary": "right"}),
     "half": say('{"evaluation_score": 1, "evaluation_sum'),
 }
 
