@@ -21,6 +21,7 @@ class FactVerdict(JudgeReply, frozen=True):
     evaluation_summary: str
     evaluation_score: float | None = None
     no_score_reason: _NoScoreReason | None = None
+    single_object: ClassVar[bool] = True  # as of steps
 
     @property
     def unscored(self) -> str | None:
@@ -47,7 +48,10 @@ class FactVerdict(JudgeReply, frozen=True):
 
 
 class AgentStep(JudgeReply, frozen=True):
-    """Base of steps: a tool with its input, or the verdict. A reply with both is a request: it is not finished."""
+    """Base of steps: a tool with its input, or the verdict. A reply with both is a request: it is not finished.
+
+    A reply of several objects is none: the model made up the result of its request, and a verdict on it.
+    """
 
     tool: str | None = None
     input: str | None = None
@@ -55,6 +59,7 @@ class AgentStep(JudgeReply, frozen=True):
     evaluation_score: float | None = None
     no_score_reason: _NoScoreReason | None = None
     tools: ClassVar[tuple[Tool, ...]] = ()
+    single_object: ClassVar[bool] = True
 
     @property
     def wanted(self) -> str | None:

@@ -204,6 +204,14 @@ def test_injections_in_answer_and_results_reach_the_judge_as_data_only(text: str
             "an evaluation_score and a no_score_reason",
         ),
         ('{"name": "search", "arguments": "{}"}', "no evaluation_score"),
+        (
+            '{"tool": "search", "input": "x"}\nObservation: secret\n{"evaluation_summary": "s", "evaluation_score": 1}',
+            "it has several JSON objects instead of one",
+        ),
+        (
+            '[{"tool": "search", "input": "x"}]\nResult:\n{"evaluation_summary": "s", "evaluation_score": 1}',
+            "it has several JSON objects instead of one",
+        ),
         ("I would search for that.", "no JSON"),
         ("", "it is empty"),
     ],
@@ -222,6 +230,7 @@ def test_what_is_no_step_is_never_read_as_one(text: str, fault: str) -> None:
         ('{"tool": "none", "input": "", "evaluation_summary": "s", "evaluation_score": "0.5"}', None),
         ('{"evaluation_summary": "s", "evaluation_score": null, "no_score_reason": "No_Claims"}', None),
         ('{"evaluation_summary": "s", "evaluation_score": 1, "no_score_reason": "none"}', None),
+        ('See [1]: {"tool": "search", "input": "a"}\nAgain: {"tool": "search", "input": "a"}', "search"),
         ('Sure:\n```json\n{"tool": "calculator", "input": "1 + 1"}\n```', "calculator"),
     ],
 )
@@ -237,6 +246,8 @@ def test_a_tool_that_the_agent_has_not_is_no_step() -> None:
     assert '"enum": ["calculator"]' in constant
     with pytest.raises(UnreadableReply, match="evaluation_summary"):
         read_reply('{"tool": "search", "input": "a"}', FactVerdict)
+    with pytest.raises(UnreadableReply, match="several JSON objects"):
+        read_reply('{"tool": "search"}\n{"evaluation_summary": "s", "evaluation_score": 1}', FactVerdict)
 
 
 def test_parameters_are_checked() -> None:
