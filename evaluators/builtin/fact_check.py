@@ -1,6 +1,6 @@
 from dataclasses import dataclass
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from ragtide.evaluators.judge.calculator import NotCalculable, calculate
 from ragtide.evaluators.judge.calls import Conversation, JudgeCall, JudgeUse, SearchCall, Section
@@ -33,6 +33,12 @@ class Params(BaseModel, frozen=True, extra="forbid"):
         ge=1,
         description="Records that a process checks in an hour, of each application. Further ones are throttled.",
     )
+
+    @field_validator("tools")
+    @classmethod
+    def _in_one_order(cls, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+        """Sort them, each once: another order is no other version of the scores."""
+        return tuple(tool for tool in BOTH if tool in tools)
 
 
 def _converse(row: Inputs, shared: Shared, params: Params) -> Conversation[Outcome]:
@@ -99,6 +105,7 @@ def _outcome(verdict: FactVerdict) -> Outcome:
         _converse,
         records_per_hour=lambda params: params.max_records_per_hour,
         searches=lambda params: "search" in params.tools,
+        limits=("max_records_per_hour",),
     ),
     budget=Budget(characters=40_000),  # every step sends them again
 )

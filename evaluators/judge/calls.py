@@ -112,13 +112,15 @@ class JudgeUse:
     """How an evaluator uses the judge: its prompts, which its fingerprint depends on, and its conversation.
 
     By its parameters: how many records of an application a process may begin in an hour (None: any number), and
-    whether the conversation makes searches, so that it needs a search endpoint.
+    whether the conversation makes searches, so that it needs a search endpoint. `limits` names parameters that limit
+    records and change no score: they are not part of the fingerprint.
     """
 
     prompts: tuple[str, ...]
     converse: Callable[[Any, Any, Any], Conversation[Any]]  # row, shared, params
     records_per_hour: Callable[[Any], int | None] = lambda params: None
     searches: Callable[[Any], bool] = lambda params: False
+    limits: tuple[str, ...] = ()
 
 
 def ask(*calls: JudgeCall) -> Conversation[list[Any]]:

@@ -300,6 +300,8 @@ def test_what_changes_scores_is_a_new_version_and_nothing_else() -> None:
 
     first = version()
     assert version(api_key="k", timeout_s=3, retries=0, concurrency=1, headers={"X": "y"}) == first
+    assert version({"max_records_per_hour": 7}) == version({"max_records_per_hour": None}) == first
+    assert version({"tools": ["calculator", "search"]}) == version({"tools": ["search"] + ["calculator"] * 2}) == first
     changes: list[dict[str, Any]] = [
         {"url": "http://b"},
         {"max_results": 3},
