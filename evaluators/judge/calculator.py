@@ -15,6 +15,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal, DecimalException, DivisionB
 
 LONGEST = 200  # characters of an expression
 _DEEPEST = 20  # operands within operands
+_NO_VALUE = "the expression has no value, such as a division by zero or a root below zero"
 _TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|(\*\*|//|[-+*/%^(),])|([A-Za-z]+))")
 # The signs of multiplication, of a product, of division, minus, an en dash, and a space that does not break.
 _SIGNS = str.maketrans("\u00d7\u00b7\u00f7\u2212\u2013\u00a0", "**/-- ")
@@ -36,7 +37,7 @@ def calculate(expression: str) -> str:
     try:
         value = _SHOWN.plus(parser.parse())
     except (DivisionByZero, InvalidOperation):
-        raise NotCalculable("the expression has no value, such as a division by zero or a root below zero") from None
+        raise NotCalculable(_NO_VALUE) from None
     except DecimalException:
         raise NotCalculable("a number is too large") from None
     shown = format(value.normalize(_SHOWN), "f" if -10 <= value.adjusted() < 20 else "E")
@@ -94,6 +95,8 @@ class _Parser:
         value = self._operand()
         if self._take("**", "^"):
             value = _EXACT.power(value, self._sign())
+            if not value.is_finite():  # 0 ** -1 raises nothing
+                raise NotCalculable(_NO_VALUE)
         self._depth -= 1
         return value
 

@@ -50,6 +50,9 @@ def test_arithmetic(expression: str, value: str) -> None:
         ("1,000 * 2", "out of place"),
         ("1 / 0", "division by zero"),
         ("0 ** 0", "no value"),
+        ("0 ** -1", "no value"),
+        ("1 / (0 ** -1)", "no value"),
+        ("1 / 0 ^ -0.5", "no value"),
         ("sqrt(-1)", "a root below zero"),
         ("9 ** 9 ** 9 ** 9", "too large"),
         ("9e9999 * 10", "too large"),
@@ -70,11 +73,18 @@ def test_what_is_no_arithmetic_says_why(expression: str, said: str) -> None:
         calculate(expression)
 
 
-@given(st.text("0123456789.+-*/%^()eE ,", max_size=LONGEST) | st.text(max_size=40))
+OPERANDS = st.sampled_from(["0", "1", "2.5", "(0 - 1)", "9e9999"])
+OPERATIONS = st.sampled_from(["+", "-", "*", "/", "**", "** -"])
+EXPRESSIONS = st.tuples(OPERANDS, st.lists(st.builds("{} {}".format, OPERATIONS, OPERANDS), max_size=5)).map(
+    lambda parts: " ".join((parts[0], *parts[1]))
+)
+
+
+@given(EXPRESSIONS | st.text("0123456789.+-*/%^()eE ,", max_size=LONGEST) | st.text(max_size=40))
 def test_any_text_ends_at_once_with_a_number_or_a_reason(expression: str) -> None:
     start = time.thread_time()
     with suppress(NotCalculable):
-        Decimal(calculate(expression))
+        assert Decimal(calculate(expression)).is_finite()
     assert time.thread_time() - start < 0.5
 
 
