@@ -54,6 +54,11 @@ class SearchSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
     missing_is_empty: bool = Field(
         default=False, description="Take an answer without the list for one without results, as Brave sends it."
     )
+    failed_engines: str = Field(
+        default="unresponsive_engines",
+        description="Field of the answer with the engines that failed, as SearXNG sends it. No results and such "
+        "engines are a failure. Empty: none.",
+    )
     title_field: str = Field(default="title", description="Field of a result with its title. Empty: none.")
     link_field: str = Field(default="url", description="Field with its address. Empty: none.")
     text_field: str = Field(

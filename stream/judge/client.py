@@ -252,7 +252,7 @@ class JudgeClient:
         time_left, limit = self._endpoint(key.endpoint).time_left, self._limits.of(key.app)
         found = await self._search_endpoint.find(call.query, asker.trace, time_left, limit)
         self._count(key, Usage(searches=1, cost_usd=settings.usd_per_search))
-        if self._cache is not None:
+        if self._cache is not None and found.texts:  # pages may appear, and an engine may have been away
             self._cache.put(stored_at, msgspec.json.encode(found))
         return found
 

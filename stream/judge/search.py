@@ -123,6 +123,8 @@ class SearchEndpoint:
             return SearchResults(read_results(body, self._settings))
         except UnreadableResults as fault:
             return _Miss(str(fault), lost=True)
+        except EnginesFailed as fault:
+            return _Miss(str(fault), again=True, lost=True)
 
     def _open(self, query: str) -> Any:
         settings = self._settings
@@ -140,12 +142,20 @@ class UnreadableResults(ValueError):
     """The answer has no results that can be read. The message names the setting that may be wrong, and never quotes."""
 
 
+class EnginesFailed(ValueError):
+    """There are no results because engines behind the API did not answer."""
+
+
 def read_results(body: bytes, settings: SearchSettings) -> tuple[str, ...]:
-    """Return the texts of the first results, cut to `max_characters` each. Raises `UnreadableResults`."""
+    """Return the texts of the first results, cut to `max_characters` each.
+
+    Raises `UnreadableResults`, and `EnginesFailed` if the answer has no results and names engines that failed.
+    """
     try:
-        value = msgspec.json.decode(body)
+        answer = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise UnreadableResults("the answer is no JSON") from None
+    value = answer
     for name in settings.results.split(".") if settings.results else ():
         value = value.get(name) if isinstance(value, Mapping) else None
     if value is None and settings.missing_is_empty:
@@ -154,6 +164,9 @@ def read_results(body: bytes, settings: SearchSettings) -> tuple[str, ...]:
         raise UnreadableResults(
             f"the answer has no list at {settings.results!r}: check evaluators.judge.search.results"
         )
+    failed = answer.get(settings.failed_engines) if isinstance(answer, Mapping) and settings.failed_engines else None
+    if not value and failed:
+        raise EnginesFailed("no results, and the answer names engines that failed")
     found = [text for one in value[: settings.max_results] if (text := _text_of(one, settings))]
     if value and not found:
         raise UnreadableResults(

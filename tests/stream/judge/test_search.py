@@ -139,6 +139,23 @@ def test_results_are_cut_in_number_and_length() -> None:
     assert [len(text) for text in result.texts] == [200, len("A page\nb"), len("A page\nhttps://page.example/a\nc")]
 
 
+# SearXNG's answer when the engines behind it block it
+UPSTREAM_FAILED = answer(
+    {"query": QUERY, "number_of_results": 0, "results": [], "unresponsive_engines": [["google", "Suspended: CAPTCHA"]]}
+)
+
+
+def test_results_of_other_engines_are_results_and_no_results_of_engines_that_work_too() -> None:
+    some = answer({"results": [page("It opens at nine.")], "unresponsive_engines": [["google", "timeout"]]})
+    none = answer({"results": [], "unresponsive_engines": []})
+    with search_server(UPSTREAM_FAILED, some, none) as server, searching(server) as one:
+        assert [find(one, query) for query in "ab"] == [SearchResults((PAGE,)), SearchResults(())]
+    with search_server(found("It opens at nine."), UPSTREAM_FAILED) as server, searching(server) as one:
+        assert find(one) == SearchResults((PAGE,)), "it is tried again"
+    with search_server(UPSTREAM_FAILED) as server, searching(server, failed_engines="") as one:
+        assert find(one) == SearchResults(())
+
+
 def test_no_results_are_results() -> None:
     with search_server(answer({"results": []})) as server, searching(server) as one:
         assert find(one) == SearchResults(())
@@ -169,6 +186,11 @@ def test_no_results_are_results() -> None:
         (raw(b"<html>Are you a robot?</html>"), "the answer is no JSON", 1),
         (answer({"web": []}), "the answer has no list at 'results': check evaluators.judge.search.results", 1),
         (answer(None), "the answer has no list at 'results': check evaluators.judge.search.results", 1),
+        (
+            UPSTREAM_FAILED,
+            "no results, and the answer names engines that failed, 2 attempts",
+            2,
+        ),
         (answer({"results": [{"snippet": "a"}]}), "no result has a text in 'content'", 1),
     ],
 )
@@ -225,6 +247,9 @@ def test_results_are_cached_beside_replies(tmp_path: Path) -> None:
     with search_server(found("b"), failing, failing) as server, searching(server, cache) as one:
         assert failure(find(one, "third"))
         assert isinstance(find(one, "third"), SearchResults), "a failure is not kept"
+    with search_server(found("b"), found()) as server, searching(server, cache) as one:
+        assert find(one, "fourth") == SearchResults(())
+        assert find(one, "fourth") != SearchResults(()), "a page may appear"
 
 
 def limited(usd_per_day: float) -> dict[str, Any]:
