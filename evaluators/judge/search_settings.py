@@ -64,7 +64,9 @@ class SearchSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
     text_field: str = Field(
         default="content", min_length=1, description="Field with its excerpt, e.g. description for Brave."
     )
-    max_results: int = Field(default=5, ge=1, le=50, description="Results that the agent sees, the first ones.")
+    max_results: int = Field(
+        default=5, ge=1, le=50, description="Results that the agent sees: the first ones with an excerpt."
+    )
     max_characters: int = Field(
         default=1_000, ge=100, le=20_000, description="Characters of a result that the agent sees."
     )

@@ -136,7 +136,18 @@ def test_results_are_cut_in_number_and_length() -> None:
     with search_server(behaviour) as server, searching(server, max_results=8, max_characters=200) as one:
         result = find(one)
     assert isinstance(result, SearchResults)
-    assert [len(text) for text in result.texts] == [200, len("A page\nb"), len("A page\nhttps://page.example/a\nc")]
+    others = [len("A page\nhttps://page.example/a\nc")] * 6
+    assert [len(text) for text in result.texts] == [200, len("A page\nb"), *others]
+
+
+def test_results_without_an_excerpt_are_passed_over() -> None:
+    bare: list[Any] = [page(""), {"title": "A page", "content": None}, {"title": "A page"}]
+    full, few = answer({"results": [*bare, page("It opens at nine.")]}), answer({"results": bare[1:]})
+    with search_server(few, full) as server, searching(server, max_results=1) as one:
+        assert [find(one, query) for query in "abc"] == [SearchResults((PAGE,)), SearchResults(()), SearchResults(())]
+    failed = answer({"results": bare, "unresponsive_engines": [["google", "timeout"]]})
+    with search_server(failed) as server, searching(server) as one:
+        assert "engines that failed" in failure(find(one))
 
 
 # SearXNG's answer when the engines behind it block it
@@ -192,6 +203,7 @@ def test_no_results_are_results() -> None:
             2,
         ),
         (answer({"results": [{"snippet": "a"}]}), "no result has a text in 'content'", 1),
+        (answer({"results": [{"content": ["a"]}, "content"]}), "no result has a text in 'content'", 1),
     ],
 )
 def test_a_search_that_fails_says_why(
