@@ -67,6 +67,7 @@ class TraceCalls:
     """The calls about one trace. They share a time limit, which starts with the first call that is sent."""
 
     app: str
+    trace_id: str = ""  # empty: not known
     order: int = field(default_factory=lambda: next(_orders))  # earlier traces are finished first
     started_s: float | None = None
     admitted: bool | None = None  # by the limit of calls a minute; None: no call was made

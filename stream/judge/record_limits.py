@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ragtide.evaluators.judge.calls import THROTTLED, Asker
 from ragtide.stream.judge.limits import LeftOut
 
 HOUR_S = 3_600
 _AT_ONCE = 1 / 6  # of the records of an hour
+_MOST_REMEMBERED = 10_000  # ids of traces
 
 
 @dataclass(slots=True)
@@ -18,6 +19,7 @@ class _Room:
     per_hour: int
     room: float
     at_s: float
+    admitted: dict[str, None] = field(default_factory=dict)  # ids of the newest traces, the oldest first
 
     def take(self, now_s: float) -> bool:
         """Take room for a record, if there is some."""
@@ -28,6 +30,12 @@ class _Room:
             return False
         self.room -= 1
         return True
+
+    def remember(self, trace_id: str) -> None:
+        """Keep the id of a trace that was admitted."""
+        self.admitted[trace_id] = None
+        if len(self.admitted) > _MOST_REMEMBERED:
+            del self.admitted[next(iter(self.admitted))]
 
 
 class RecordLimits:
@@ -40,15 +48,19 @@ class RecordLimits:
     def admit(self, asker: Asker) -> None:
         """Let a call about a record pass. Raises `LeftOut` if it is the first one and there is no room for the record.
 
-        Later calls about the record always pass: the earlier ones are paid for.
+        Later calls about the record always pass: the earlier ones are paid for. So do calls about a trace that was
+        admitted before and comes again, as with labels: else "throttled" would replace its score.
         """
         per_hour, trace = asker.records_per_hour, asker.trace
         if per_hour is None or asker.evaluator in trace.admitted_of:
             return
         key, now_s = (asker.evaluator, trace.app), self._clock()
         room = self._rooms.setdefault(key, _Room(per_hour, _most_at_once(per_hour), now_s))
-        if not room.take(now_s):
-            raise LeftOut(THROTTLED)
+        if trace.trace_id not in room.admitted:
+            if not room.take(now_s):
+                raise LeftOut(THROTTLED)
+            if trace.trace_id:
+                room.remember(trace.trace_id)
         trace.admitted_of.add(asker.evaluator)
 
 

@@ -3,6 +3,8 @@
 import json
 import logging
 from collections import Counter
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,14 @@ from aiohttp import web
 
 from ragtide import evaluate
 from ragtide.evaluators.registry import load
+from ragtide.stream.api.inputs import open_source
 from ragtide.stream.api.result import Result, Score
+from ragtide.stream.assembly import assemble, restrict
+from ragtide.stream.ingest.enriched import enrichment_headers
 from ragtide.stream.ingest.estimation import stands_for_others
-from ragtide.stream.settings.loader import Settings
+from ragtide.stream.ingest.records import StoredRecord
+from ragtide.stream.pipeline import Pipeline
+from ragtide.stream.settings.loader import Settings, load_values
 from tests.evaluators.judge.test_fences import INJECTIONS, read
 from tests.stream.judge.chat_server import (
     KEY,
@@ -243,6 +250,28 @@ def test_records_beyond_those_of_an_hour_are_throttled_and_cost_nothing() -> Non
     by_app = {app: [(one.status, one.reason, one.weight) for one in of_app] for app, of_app in split(result).items()}
     assert by_app["docs"] == [("scored", "", 1.0)]
     assert Counter(by_app["shop"]) == {("scored", "", 1.0): 10, ("sampled_out", "throttled", 1.0): 30}
+
+
+def live(pipeline: Pipeline, records: list[StoredRecord]) -> list[tuple[str, str, str]]:
+    """Process the records as a worker does, and return trace, status and reason of each score."""
+    rows = pipeline.process(records).block.scores
+    return sorted((row.trace_id, row.status, row.reason) for row in rows)
+
+
+def test_a_trace_with_labels_keeps_its_score_at_the_limit() -> None:
+    with chat_server(VERDICT) as judge, search_server(found(PAGE)) as search:
+        own = settings_of(judge, search, params={"max_records_per_hour": 1})
+        labels = enrichment_headers("records", 0, 0, 0, 1)
+        known = load()
+        made = assemble(restrict(load_values(own).settings, ["fact_check"], (), known), None, timely=False)
+        with closing(made.resources):
+            items = [one.record for one in open_source([*map(record, range(3))], 10_000).items]
+            sent = [one for one in items if isinstance(one, StoredRecord)]
+            first = live(made.pipeline, sent)
+            again = live(made.pipeline, [replace(one, headers=labels) for one in sent])
+        assert len(judge.sent) == 2
+    assert Counter(status for _, status, _ in first) == {"scored": 1, "sampled_out": 2}
+    assert again == first, "and one that was throttled stays so"
 
 
 def split(result: Result) -> dict[str, list[Score]]:
