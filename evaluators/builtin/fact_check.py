@@ -31,7 +31,8 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     max_records_per_hour: int | None = Field(
         100,
         ge=1,
-        description="Records that a process checks in an hour, of each application. Further ones are throttled.",
+        description="Records of live traffic that a process checks in an hour, of each application. Further ones are "
+        "throttled. Replays check all.",
     )
 
     @field_validator("tools")

@@ -40,7 +40,8 @@ class JudgeClient:
     """A `Judge`. The event loop starts with the first call, in the process that makes it.
 
     Budgets are taken from the `ledger`; without one they are of this process alone. `max_usd` limits all calls of the
-    client together. `now` is in seconds since 1970.
+    client together. `now` is in seconds since 1970. Without `limits_records` evaluators' limits of records an hour do
+    not hold: they are meant for live traffic, and a run would have but the first few of its records evaluated.
     Raises `ConfigError` for a file of certificates or a cache that cannot be used.
     """
 
@@ -51,10 +52,11 @@ class JudgeClient:
         ledger: Ledger | None = None,
         now: Callable[[], float] = time.time,
         max_usd: float | None = None,
+        limits_records: bool = True,
     ) -> None:
         self._settings = settings
         self._limits = Limits(settings, ledger or MemoryLedger(), now, max_usd=max_usd)
-        self._records = RecordLimits()
+        self._records = RecordLimits() if limits_records else None
         self._seed = seed
         for name, endpoint in settings.endpoints.items():
             check_certificates(f"evaluators.judge.endpoints.{name}.ca_file", endpoint.ca_file)
@@ -187,7 +189,7 @@ class JudgeClient:
         stored_at = _cache_key(endpoint.settings, constant, inputs, call.vote)
         if (known := self._cached(stored_at, call, key)) is not None:
             return known
-        self._records.admit(asker)
+        self._admit(asker)
         messages = (Message("system", constant), Message("user", inputs))
         said = await self._complete(endpoint, Request(messages, call.reply, call.vote), asker, key)
         try:
@@ -246,7 +248,7 @@ class JudgeClient:
                 return known
             except msgspec.DecodeError:  # written by another version
                 pass
-        self._records.admit(asker)
+        self._admit(asker)
         if self._search_endpoint is None:
             self._search_endpoint = SearchEndpoint(settings, seed=self._seed)
         time_left, limit = self._endpoint(key.endpoint).time_left, self._limits.of(key.app)
@@ -255,6 +257,10 @@ class JudgeClient:
         if self._cache is not None and found.texts:  # pages may appear, and an engine may have been away
             self._cache.put(stored_at, msgspec.json.encode(found))
         return found
+
+    def _admit(self, asker: Asker) -> None:
+        if self._records is not None:
+            self._records.admit(asker)
 
     def _count(self, key: UsageKey, used: Usage) -> None:
         with self._usage_lock:

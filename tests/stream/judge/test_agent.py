@@ -3,7 +3,8 @@
 import json
 import logging
 from collections import Counter
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from aiohttp import web
 
 from ragtide import evaluate
 from ragtide.evaluators.registry import load
+from ragtide.sinks.rows import ScoreRow
 from ragtide.stream.api.inputs import open_source
 from ragtide.stream.api.result import Result, Score
 from ragtide.stream.assembly import assemble, restrict
@@ -245,54 +247,70 @@ def test_money_ends_an_agent_before_its_next_call_or_search() -> None:
 def test_records_beyond_those_of_an_hour_are_throttled_and_cost_nothing() -> None:
     records = [*map(record, range(40)), record(99, app="docs")]
     with chat_server(VERDICT) as judge, search_server(found(PAGE)) as search:
-        result = run(judge, search, records, params={"max_records_per_hour": 60})
+        rows = live(judge, search, records, params={"max_records_per_hour": 60})
         assert len(judge.sent) == 10 + 1
-    by_app = {app: [(one.status, one.reason, one.weight) for one in of_app] for app, of_app in split(result).items()}
-    assert by_app["docs"] == [("scored", "", 1.0)]
-    assert Counter(by_app["shop"]) == {("scored", "", 1.0): 10, ("sampled_out", "throttled", 1.0): 30}
+    assert Counter((row.app, row.status, row.reason, row.weight) for row in rows) == {
+        ("docs", "scored", "", 1.0): 1,
+        ("shop", "scored", "", 1.0): 10,
+        ("shop", "sampled_out", "throttled", 1.0): 30,
+    }
 
 
-def live(pipeline: Pipeline, records: list[StoredRecord]) -> list[tuple[str, str, str]]:
-    """Process the records as a worker does, and return trace, status and reason of each score."""
-    rows = pipeline.process(records).block.scores
-    return sorted((row.trace_id, row.status, row.reason) for row in rows)
+def test_a_run_checks_all_its_records_within_its_money() -> None:
+    records = [*map(record, range(40))]
+    with chat_server(VERDICT) as judge, search_server(found(PAGE)) as search:
+        result = run(judge, search, records, params={"max_records_per_hour": 6})
+        assert Counter(one.status for one in result.scores("fact_check")) == {"scored": 40}
+        limit: dict[str, Any] = {"limit": {"usd_per_day": 4.5}, "endpoint": PRICES | {"concurrency": 1}}
+        result = run(judge, search, records, searches={"usd_per_search": 0}, **limit)
+        assert Counter(one.reason for one in result.scores("fact_check")) == {"": 5, "over_budget": 35}
+
+
+def live(judge: ChatServer, search: SearchServer, records: list[dict[str, Any]], **more: Any) -> list[ScoreRow]:
+    """Process the records as a worker does."""
+    with worker(judge, search, **more) as pipeline:
+        return pipeline.process(stored(records)).block.scores
+
+
+@contextmanager
+def worker(judge: ChatServer, search: SearchServer, **more: Any) -> Iterator[Pipeline]:
+    chosen = load_values(settings_of(judge, search, **more)).settings
+    made = assemble(restrict(chosen, ["fact_check"], (), load()), None, timely=False)
+    with closing(made.resources):
+        yield made.pipeline
+
+
+def stored(records: list[dict[str, Any]]) -> list[StoredRecord]:
+    items = [item.record for item in open_source(records, 10_000).items]
+    return [one for one in items if isinstance(one, StoredRecord)]
 
 
 def test_a_trace_with_labels_keeps_its_score_at_the_limit() -> None:
+    labels = enrichment_headers("records", 0, 0, 0, 1)
+    sent = stored([*map(record, range(3))])
     with chat_server(VERDICT) as judge, search_server(found(PAGE)) as search:
-        own = settings_of(judge, search, params={"max_records_per_hour": 1})
-        labels = enrichment_headers("records", 0, 0, 0, 1)
-        known = load()
-        made = assemble(restrict(load_values(own).settings, ["fact_check"], (), known), None, timely=False)
-        with closing(made.resources):
-            items = [one.record for one in open_source([*map(record, range(3))], 10_000).items]
-            sent = [one for one in items if isinstance(one, StoredRecord)]
-            first = live(made.pipeline, sent)
-            again = live(made.pipeline, [replace(one, headers=labels) for one in sent])
+        with worker(judge, search, params={"max_records_per_hour": 1}) as pipeline:
+            first = pipeline.process(sent).block.scores
+            again = pipeline.process([replace(one, headers=labels) for one in sent]).block.scores
         assert len(judge.sent) == 2
-    assert Counter(status for _, status, _ in first) == {"scored": 1, "sampled_out": 2}
-    assert again == first, "and one that was throttled stays so"
-
-
-def split(result: Result) -> dict[str, list[Score]]:
-    found: dict[str, list[Score]] = {}
-    for one in result.scores("fact_check"):
-        found.setdefault("docs" if one.trace_id == "t99" else "shop", []).append(one)
-    return found
+    assert Counter(row.status for row in first) == {"scored": 1, "sampled_out": 2}
+    reasons = [{row.trace_id: row.reason for row in rows} for rows in (first, again)]
+    assert reasons[0] == reasons[1], "and one that was throttled stays so"
 
 
 def test_a_replay_from_the_cache_sends_nothing_and_says_the_same(tmp_path: Path) -> None:
     records = [*map(record, range(20))]
-    cache = {"cache": {"path": str(tmp_path / "replies.db")}, "params": {"max_records_per_hour": None}}
+    cache: dict[str, Any] = {"cache": {"path": str(tmp_path / "replies.db")}}
     with chat_server(by_rule(_step)) as judge, search_server(found(PAGE)) as search:
         first = run(judge, search, records, **cache)
         sent = len(judge.sent), len(search.sent)
-        again = run(judge, search, records, **cache | {"params": {"max_records_per_hour": 1}})
+        again = run(judge, search, records, **cache)
+        rows = live(judge, search, records, **cache, params={"max_records_per_hour": 1})
         assert (len(judge.sent), len(search.sent)) == sent == (40, 20)
     assert [(one.metrics, one.explanation) for one in first.scores()] == [
         (one.metrics, one.explanation) for one in again.scores()
     ]
-    assert {one.status for one in again.scores()} == {"scored"}, "what costs nothing is not limited"
+    assert {row.status for row in rows} == {"scored"}, "what costs nothing is not limited"
 
 
 def _step(sent: Sent) -> dict[str, Any]:
