@@ -240,7 +240,8 @@ class JudgeClient:
 
     async def _results(self, call: SearchCall, asker: Asker, key: UsageKey) -> SearchResults:
         settings = self._settings.search
-        stored_at = hashlib.sha256(msgspec.json.encode(("search", settings.result_settings(), call.query))).digest()
+        asked = ("search", settings.result_settings(), settings.url, call.query)
+        stored_at = hashlib.sha256(msgspec.json.encode(asked)).digest()
         if self._cache is not None and (stored := self._cache.get(stored_at)) is not None:
             try:
                 known = msgspec.json.decode(stored, type=SearchResults)

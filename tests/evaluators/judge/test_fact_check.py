@@ -302,13 +302,15 @@ def test_what_changes_scores_is_a_new_version_and_nothing_else() -> None:
     assert version(api_key="k", timeout_s=3, retries=0, concurrency=1, headers={"X": "y"}) == first
     assert version({"max_records_per_hour": 7}) == version({"max_records_per_hour": None}) == first
     assert version({"tools": ["calculator", "search"]}) == version({"tools": ["search"] + ["calculator"] * 2}) == first
+    assert version(url="http://search?key=secret") == version(url="http://search?key=rotated#a") == first
     changes: list[dict[str, Any]] = [
         {"url": "http://b"},
+        {"url": "http://search/other"},
         {"max_results": 3},
         {"results": "a"},
         {"parameters": {"a": 1}},
     ]
-    assert len({first, version({"max_steps": 3}), *(version(**one) for one in changes)}) == 6
+    assert len({first, version({"max_steps": 3}), *(version(**one) for one in changes)}) == 7
     assert version({"tools": ["calculator"]}, url="http://b") == version({"tools": ["calculator"]})
 
 

@@ -255,6 +255,11 @@ def test_results_are_cached_beside_replies(tmp_path: Path) -> None:
             find(one, "another query")
         assert len(server.sent) == 3, "other settings or another query, another search"
         assert one.usage()[USE].searches == 2
+    with search_server(found("b")) as server:
+        for url in (f"{server.url}?lang=de", f"{server.url}?lang=en"):
+            with searching(server, cache, url=url) as one:
+                find(one)
+        assert len(server.sent) == 2, "a query of the URL may change results"
     failing = answer({}, 500)
     with search_server(found("b"), failing, failing) as server, searching(server, cache) as one:
         assert failure(find(one, "third"))
