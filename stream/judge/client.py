@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from functools import partial
 
@@ -189,9 +190,9 @@ class JudgeClient:
         stored_at = _cache_key(endpoint.settings, constant, inputs, call.vote)
         if (known := self._cached(stored_at, call, key)) is not None:
             return known
-        self._admit(asker)
         messages = (Message("system", constant), Message("user", inputs))
-        said = await self._complete(endpoint, Request(messages, call.reply, call.vote), asker, key)
+        with self._admitted(asker):
+            said = await self._complete(endpoint, Request(messages, call.reply, call.vote), asker, key)
         try:
             reply = read_reply(said.text, call.reply, call.counts)
         except UnreadableReply as fault:
@@ -249,19 +250,18 @@ class JudgeClient:
                 return known
             except msgspec.DecodeError:  # written by another version
                 pass
-        self._admit(asker)
         if self._search_endpoint is None:
             self._search_endpoint = SearchEndpoint(settings, seed=self._seed)
         time_left, limit = self._endpoint(key.endpoint).time_left, self._limits.of(key.app)
-        found = await self._search_endpoint.find(call.query, asker.trace, time_left, limit)
+        with self._admitted(asker):
+            found = await self._search_endpoint.find(call.query, asker.trace, time_left, limit)
         self._count(key, Usage(searches=1, cost_usd=settings.usd_per_search))
         if self._cache is not None and found.texts:  # pages may appear, and an engine may have been away
             self._cache.put(stored_at, msgspec.json.encode(found))
         return found
 
-    def _admit(self, asker: Asker) -> None:
-        if self._records is not None:
-            self._records.admit(asker)
+    def _admitted(self, asker: Asker) -> AbstractContextManager[None]:
+        return nullcontext() if self._records is None else self._records.admitted(asker)
 
     def _count(self, key: UsageKey, used: Usage) -> None:
         with self._usage_lock:
