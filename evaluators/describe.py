@@ -24,7 +24,7 @@ from ragtide.evaluators.plan import (
     why_unavailable,
 )
 from ragtide.evaluators.settings import EncoderSettings, EvaluatorSettings
-from ragtide.evaluators.spec import SHARED, Better, Budget, Domain, Evaluator, Lane, Method, Metric, RuleKind
+from ragtide.evaluators.spec import SHARED, Better, Budget, Domain, Evaluator, Lane, Method, Metric, Need, RuleKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,8 @@ def _reason(evaluator: Evaluator, params: BaseModel, settings: EvaluatorSettings
 def setting_names(info: EvaluatorInfo) -> str:
     """Name the settings that it is off without: "evaluators.params.json_schema.json_schema". "" if there are none."""
     names = [f"evaluators.params.{info.id}.{name}" for name in info.off_until_set]
-    names += [f"evaluators.judge.endpoint_by_evaluator.{info.id}"] if info.method == "agent" else []
+    asks_judge = info.method == "agent" and Need.JUDGE in info.needs  # as `plan.needs_own_endpoint`
+    names += [f"evaluators.judge.endpoint_by_evaluator.{info.id}"] if asks_judge else []
     return " or ".join(names)
 
 

@@ -16,11 +16,14 @@ def fingerprint(
     encoder_revision: str | None = None,
     model_revisions: Sequence[str] = (),
 ) -> str:
-    """Hash id, version, parameters and revisions of the models and, if it embeds, of the encoder."""
+    """Hash id, version, parameters and revisions of the models and, if it embeds, of the encoder.
+
+    Parameters that only limit records (`JudgeUse.limits`) are left out.
+    """
     scored_by: dict[str, Any] = {
         "id": evaluator.id,
         "version": evaluator.version,
-        "params": params.model_dump(mode="json"),
+        "params": params.model_dump(mode="json", exclude=set(evaluator.judge.limits) if evaluator.judge else None),
         "encoder": encoder_revision if evaluator.encoder_of(params) is not None else None,
     }
     if model_revisions:

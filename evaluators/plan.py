@@ -207,17 +207,21 @@ def is_on(evaluator: Evaluator, settings: EvaluatorSettings) -> bool:
 
 
 def is_configured(evaluator: Evaluator, settings: EvaluatorSettings) -> bool:
-    """Whether settings give what it is off by default without: one of some parameters, an endpoint for a judge.
-
-    An agent needs an endpoint of its own: it costs more than other judges, and may send what users wrote to a search
-    engine.
-    """
+    """Whether settings give what it is off by default without: one of some parameters, an endpoint for a judge."""
     if Need.JUDGE in evaluator.needs and not settings.judge.endpoints:
         return False
-    if evaluator.method == "agent" and evaluator.id not in settings.judge.endpoint_by_evaluator:
+    if needs_own_endpoint(evaluator) and evaluator.id not in settings.judge.endpoint_by_evaluator:
         return False
     given = settings.params.get(evaluator.id, {})
     return not evaluator.off_until_set or any(name in given for name in evaluator.off_until_set)
+
+
+def needs_own_endpoint(evaluator: Evaluator) -> bool:
+    """Whether it runs only with an endpoint of its own: an agent that asks a judge.
+
+    It costs more than other judges, and may send what users wrote to a search engine.
+    """
+    return evaluator.method == "agent" and Need.JUDGE in evaluator.needs
 
 
 def tasks_of(evaluator: Evaluator, settings: EvaluatorSettings) -> tuple[str, ...]:

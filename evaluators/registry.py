@@ -67,6 +67,12 @@ def spec_faults(evaluator: Evaluator) -> list[str]:
         faults.append("an evaluator has judge and needs Need.JUDGE, or neither")
     if evaluator.judge is not None and not isgeneratorfunction(evaluator.judge.converse):
         faults.append("converse of judge must be a generator function: it yields calls")
+    limits = evaluator.judge.limits if evaluator.judge is not None else ()
+    faults += [
+        f"limits of judge names {name!r}, which is no parameter"
+        for name in limits
+        if name not in evaluator.params.model_fields
+    ]
     if evaluator.models is None and (evaluator.asks or evaluator.needs & _OF_MODELS):
         faults.append("an evaluator with asks, or that needs a model, must declare models")
     keys = [metric.key for metric in evaluator.metrics]

@@ -60,7 +60,7 @@ def run_all(
 
 def _hold_conversations(runs: Sequence["_Run"], traces: Sequence[Trace], shared: Batch) -> None:
     """Hold all conversations with the judge at the same time. `Batch.judge` finds their replies."""
-    calls_of = [TraceCalls(trace.app) for trace in traces] if any(run.converses for run in runs) else []
+    calls_of = [TraceCalls(trace.app, trace.trace_id) for trace in traces] if any(run.converses for run in runs) else []
     held = [one for at, calls in enumerate(calls_of) for run in runs for one in run.conversations(at, calls)]
     if held:
         shared.hold(held)

@@ -97,7 +97,7 @@ def assemble(
 
     Only models that an evaluator of the lane uses are loaded. Evaluators without their model are off, and logged.
     Without a `database` no question gets a topic, and budgets of judges are of this process alone. With `max_usd`
-    judges may cost so much in all, calls in flight at the limit aside.
+    judges may cost so much in all, calls in flight at the limit aside. Limits of records an hour hold for live traffic.
     """
     found = with_encoder_thresholds(
         registry.load(settings.evaluators) if evaluators is None else evaluators, settings.evaluators
@@ -142,7 +142,7 @@ def assemble(
         settings.evaluators.answers_cache_bytes,
         settings.evaluators.portion_bytes,
         encoders.loaded,
-        _judge(plan, settings, database, max_usd),
+        _judge(plan, settings, database, max_usd, limits_records=run_id == LIVE),
     )
     topics = None
     if encoder is not None and database is not None and settings.topics.enabled:
@@ -164,7 +164,9 @@ def assemble(
     return PipelineSetup(pipeline, plan, resources, topics)
 
 
-def _judge(plan: Plan, settings: Settings, database: Database | None, max_usd: float | None) -> Judge | None:
+def _judge(
+    plan: Plan, settings: Settings, database: Database | None, max_usd: float | None, limits_records: bool
+) -> Judge | None:
     """Return the client of judges if an evaluator asks one. It connects with the first call.
 
     Without a `database` budgets are of this process alone.
@@ -175,4 +177,4 @@ def _judge(plan: Plan, settings: Settings, database: Database | None, max_usd: f
 
     judge = settings.evaluators.judge
     ledger = StoredLedger(database) if database is not None and judge.has_budget else None
-    return JudgeClient(judge, ledger=ledger, max_usd=max_usd)
+    return JudgeClient(judge, ledger=ledger, max_usd=max_usd, limits_records=limits_records)

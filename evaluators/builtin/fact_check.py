@@ -1,6 +1,6 @@
 from dataclasses import dataclass
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from ragtide.evaluators.judge.calculator import NotCalculable, calculate
 from ragtide.evaluators.judge.calls import Conversation, JudgeCall, JudgeUse, SearchCall, Section
@@ -31,8 +31,15 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     max_records_per_hour: int | None = Field(
         100,
         ge=1,
-        description="Records that a process checks in an hour, of each application. Further ones are throttled.",
+        description="Records of live traffic that a process checks in an hour, of each application. Further ones are "
+        "throttled. Replays check all.",
     )
+
+    @field_validator("tools")
+    @classmethod
+    def _in_one_order(cls, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+        """Sort them, each once: another order is no other version of the scores."""
+        return tuple(tool for tool in BOTH if tool in tools)
 
 
 def _converse(row: Inputs, shared: Shared, params: Params) -> Conversation[Outcome]:
@@ -46,7 +53,7 @@ def _converse(row: Inputs, shared: Shared, params: Params) -> Conversation[Outco
         left = Section("steps left", str(params.max_steps - number + 1))
         [step] = yield [JudgeCall("fact_check", (*known, left), form)]
         if step.wanted is None:
-            return _scored(step.verdict)
+            return _outcome(step.verdict)
         asked = " ".join(step.input.split())
         found = yield from _use(step.wanted, asked)
         known += [
@@ -54,7 +61,7 @@ def _converse(row: Inputs, shared: Shared, params: Params) -> Conversation[Outco
             Section(f"result {number}", found),
         ]
     [verdict] = yield [JudgeCall("fact_check", tuple(known), FactVerdict)]
-    return _scored(verdict)
+    return _outcome(verdict)
 
 
 def _use(tool: str, asked: str) -> Conversation[tuple[str, ...]]:
@@ -70,7 +77,9 @@ def _use(tool: str, asked: str) -> Conversation[tuple[str, ...]]:
     return results.texts or ("no page was found",)
 
 
-def _scored(verdict: FactVerdict) -> Scored:
+def _outcome(verdict: FactVerdict) -> Outcome:
+    if verdict.evaluation_score is None:
+        return NotApplicable(verdict.unscored or "not_confirmed")
     summary = " ".join(verdict.evaluation_summary.split())
     return Scored({"fact_check": verdict.evaluation_score}, explanation=summary[:LONGEST_SUMMARY])
 
@@ -88,7 +97,7 @@ def _scored(verdict: FactVerdict) -> Scored:
             "fact_check",
             threshold=0.75,
             primary=True,
-            description="share of the checked claims that an agent finds right",
+            description="share of right claims among those that an agent finds right or wrong",
         )
     ],
     needs={Need.JUDGE},
@@ -97,11 +106,12 @@ def _scored(verdict: FactVerdict) -> Scored:
         _converse,
         records_per_hour=lambda params: params.max_records_per_hour,
         searches=lambda params: "search" in params.tools,
+        limits=("max_records_per_hour",),
     ),
     budget=Budget(characters=40_000),  # every step sends them again
 )
 def fact_check(row: Inputs, shared: Shared, params: Params) -> Outcome:
     """An agent checks the facts of the answer with a search engine and a calculator, step by step, and scores it from 0
-    to 1. Its summary is the explanation of the score.
+    to 1. Its summary is the explanation of the score. Claims that it cannot confirm do not count.
     """
     return shared.judge(_converse(row, shared, params))

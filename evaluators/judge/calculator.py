@@ -1,12 +1,13 @@
 """A calculator for agents: decimal arithmetic, bounded in time and memory whatever the expression is.
 
     sum     = product { ("+" | "-") product }
-    product = sign { ("*" | "/" | "//" | "%") sign }
+    product = sign { ("*" | "/") sign }
     sign    = { "+" | "-" } power
     power   = operand [ ("**" | "^") sign ]
     operand = number | name "(" sum { "," sum } ")" | "(" sum ")"
 
 It reads numbers as decimals, so that 0.1 + 0.2 is 0.3, and executes nothing else.
+"//" and "%" are no operations: their meaning for numbers below zero, and of "50%", differs between notations.
 """
 
 import re
@@ -15,7 +16,8 @@ from decimal import ROUND_HALF_UP, Context, Decimal, DecimalException, DivisionB
 
 LONGEST = 200  # characters of an expression
 _DEEPEST = 20  # operands within operands
-_TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|(\*\*|//|[-+*/%^(),])|([A-Za-z]+))")
+_NO_VALUE = "the expression has no value, such as a division by zero or a root below zero"
+_TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|(\*\*|[-+*/^(),])|([A-Za-z]+))")
 # The signs of multiplication, of a product, of division, minus, an en dash, and a space that does not break.
 _SIGNS = str.maketrans("\u00d7\u00b7\u00f7\u2212\u2013\u00a0", "**/-- ")
 _EXACT = Context(
@@ -36,7 +38,7 @@ def calculate(expression: str) -> str:
     try:
         value = _SHOWN.plus(parser.parse())
     except (DivisionByZero, InvalidOperation):
-        raise NotCalculable("the expression has no value, such as a division by zero or a root below zero") from None
+        raise NotCalculable(_NO_VALUE) from None
     except DecimalException:
         raise NotCalculable("a number is too large") from None
     shown = format(value.normalize(_SHOWN), "f" if -10 <= value.adjusted() < 20 else "E")
@@ -76,7 +78,7 @@ class _Parser:
 
     def _product(self) -> Decimal:
         value = self._sign()
-        while sign := self._take("*", "/", "//", "%"):
+        while sign := self._take("*", "/"):
             value = _OPERATIONS[sign](value, self._sign())
         return value
 
@@ -94,6 +96,8 @@ class _Parser:
         value = self._operand()
         if self._take("**", "^"):
             value = _EXACT.power(value, self._sign())
+            if not value.is_finite():  # 0 ** -1 raises nothing
+                raise NotCalculable(_NO_VALUE)
         self._depth -= 1
         return value
 
@@ -147,8 +151,6 @@ _OPERATIONS: Mapping[str, Callable[[Decimal, Decimal], Decimal]] = {
     "-": _EXACT.subtract,
     "*": _EXACT.multiply,
     "/": _EXACT.divide,
-    "//": _EXACT.divide_int,
-    "%": _EXACT.remainder,
 }
 _FUNCTIONS: Mapping[str, tuple[Callable[..., Decimal], int]] = {  # with the most numbers that it takes
     "abs": (_EXACT.abs, 1),

@@ -67,6 +67,7 @@ class TraceCalls:
     """The calls about one trace. They share a time limit, which starts with the first call that is sent."""
 
     app: str
+    trace_id: str = ""  # empty: not known
     order: int = field(default_factory=lambda: next(_orders))  # earlier traces are finished first
     started_s: float | None = None
     admitted: bool | None = None  # by the limit of calls a minute; None: no call was made
@@ -112,13 +113,15 @@ class JudgeUse:
     """How an evaluator uses the judge: its prompts, which its fingerprint depends on, and its conversation.
 
     By its parameters: how many records of an application a process may begin in an hour (None: any number), and
-    whether the conversation makes searches, so that it needs a search endpoint.
+    whether the conversation makes searches, so that it needs a search endpoint. `limits` names parameters that limit
+    records and change no score: they are not part of the fingerprint.
     """
 
     prompts: tuple[str, ...]
     converse: Callable[[Any, Any, Any], Conversation[Any]]  # row, shared, params
     records_per_hour: Callable[[Any], int | None] = lambda params: None
     searches: Callable[[Any], bool] = lambda params: False
+    limits: tuple[str, ...] = ()
 
 
 def ask(*calls: JudgeCall) -> Conversation[list[Any]]:

@@ -8,18 +8,38 @@ from msgspec import Meta
 from ragtide.evaluators.judge.replies import JudgeReply
 
 Tool = Literal["search", "calculator"]
-_NO_TOOL = ("", "none", "null")
+NO_SCORE_REASONS = ("no_claims", "not_confirmed")
+_NOTHING = ("", "none", "null")
+_NoScoreReason = Annotated[str, Meta(extra_json_schema={"enum": list(NO_SCORE_REASONS)})]
 
 
 class FactVerdict(JudgeReply, frozen=True):
-    """The verdict. The summary comes first, so that the score follows from it."""
+    """The verdict. The summary comes first, so that the score follows from it. No claim that is right or wrong: no
+    score, and the reason.
+    """
 
     evaluation_summary: str
-    evaluation_score: float
+    evaluation_score: float | None = None
+    no_score_reason: _NoScoreReason | None = None
+    single_object: ClassVar[bool] = True  # as of steps
+
+    @property
+    def unscored(self) -> str | None:
+        """The reason that there is no score, or None if there is one."""
+        return _word(self.no_score_reason)
 
     def fault(self, counts: tuple[int, ...]) -> str | None:
-        """A score from 0 to 1 with a summary."""
-        return _verdict_fault(self.evaluation_summary, self.evaluation_score)
+        """A summary with a score from 0 to 1, or with the reason that there is none."""
+        score, reason = self.evaluation_score, self.unscored
+        if score is None and reason is None:
+            return "it has no evaluation_score and no no_score_reason"
+        if score is None and reason not in NO_SCORE_REASONS:
+            return f"its no_score_reason is not one of {', '.join(NO_SCORE_REASONS)}"
+        if score is not None and reason is not None:
+            return "it has an evaluation_score and a no_score_reason"
+        if score is not None and not (math.isfinite(score) and 0 <= score <= 1):
+            return "its evaluation_score is not from 0 to 1"
+        return None if self.evaluation_summary.strip() else "it has no evaluation_summary"
 
     @classmethod
     def sample(cls, counts: tuple[int, ...], texts: tuple[str, ...], bits: int) -> Self:
@@ -28,30 +48,33 @@ class FactVerdict(JudgeReply, frozen=True):
 
 
 class AgentStep(JudgeReply, frozen=True):
-    """Base of steps: a tool with its input, or the verdict. A reply with both is a request: it is not finished."""
+    """Base of steps: a tool with its input, or the verdict. A reply with both is a request: it is not finished.
+
+    A reply of several objects is none: the model made up the result of its request, and a verdict on it.
+    """
 
     tool: str | None = None
     input: str | None = None
     evaluation_summary: str | None = None
     evaluation_score: float | None = None
+    no_score_reason: _NoScoreReason | None = None
     tools: ClassVar[tuple[Tool, ...]] = ()
+    single_object: ClassVar[bool] = True
 
     @property
     def wanted(self) -> str | None:
         """The tool, or None if the step is the verdict."""
-        name = (self.tool or "").strip().lower()
-        return None if name in _NO_TOOL else name
+        return _word(self.tool)
 
     @property
     def verdict(self) -> FactVerdict:
         """The verdict of a step that wants no tool."""
-        assert self.evaluation_score is not None, "see `fault`"
-        return FactVerdict(self.evaluation_summary or "", self.evaluation_score)
+        return FactVerdict(self.evaluation_summary or "", self.evaluation_score, self.no_score_reason)
 
     def fault(self, counts: tuple[int, ...]) -> str | None:
         """A tool that exists, with an input; or a verdict."""
         if self.wanted is None:
-            return _verdict_fault(self.evaluation_summary, self.evaluation_score)
+            return self.verdict.fault(counts)
         if self.wanted not in self.tools:
             return f"its tool is not one of {', '.join(self.tools)}"
         return None if (self.input or "").strip() else "its tool has no input"
@@ -91,9 +114,6 @@ def step_with(tools: tuple[Tool, ...]) -> type[AgentStep]:
     return next(form for form in forms if set(form.tools) == set(tools))
 
 
-def _verdict_fault(summary: str | None, score: float | None) -> str | None:
-    if score is None:
-        return "it has no evaluation_score"
-    if not (math.isfinite(score) and 0 <= score <= 1):
-        return "its evaluation_score is not from 0 to 1"
-    return None if (summary or "").strip() else "it has no evaluation_summary"
+def _word(text: str | None) -> str | None:
+    word = (text or "").strip().lower()
+    return None if word in _NOTHING else word

@@ -27,10 +27,16 @@ class UnreadableReply(ValueError):
 def read_reply(text: str, form: type[Reply], counts: tuple[int, ...] = ()) -> Reply:
     """Return the reply. Raises `UnreadableReply`.
 
-    Of several JSON values in prose the last that fits counts: a judge may repeat its input first.
+    Of several JSON values in prose the last that fits counts: a judge may repeat its input first. A form with
+    `single_object` takes no reply with different objects.
     """
     fault = ""
-    for value in _values(_THINKING.sub("", text)):
+    values = list(_values(_THINKING.sub("", text)))
+    if form.single_object:
+        objects = [value for value in values if isinstance(value, Mapping) or _has_object(value)]
+        if any(value != objects[0] for value in objects[1:]):
+            raise UnreadableReply("it has several JSON objects instead of one")
+    for value in values:
         try:
             reply = msgspec.convert(_fitted(value, form), form, strict=False)
         except (msgspec.ValidationError, RecursionError) as error:
@@ -77,6 +83,10 @@ def _values(text: str) -> Iterator[Any]:
     yield from reversed(found)
 
 
+def _has_object(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(item, Mapping) for item in value)
+
+
 def _truth_value(text: str) -> bool | None:
     """Return the truth value that a word means, or None."""
     return _WORDS.get(text.strip(" \n.!*`\"'").lower())
@@ -98,7 +108,7 @@ def _fitted(value: Any, form: Any) -> Any:
             item = get_args(form)[0]
             return [_fitted(one, item) for one in value] if isinstance(value, list) else value
         return value
-    hints = get_type_hints(form)
+    hints = {name: hint for name, hint in get_type_hints(form).items() if name in form.__struct_fields__}
     if not isinstance(value, Mapping) and len(hints) == 1:
         value = {next(iter(hints)): value}
     if isinstance(value, Mapping) and len(value) == 1 and not hints.keys() & value.keys():

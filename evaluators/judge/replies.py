@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import msgspec
 
@@ -10,7 +10,9 @@ _LEFT_OUT = ("title", "description", "default", "$defs")  # of schemas
 
 
 class JudgeReply(msgspec.Struct, frozen=True):
-    """Base of all replies."""
+    """Base of all replies. With `single_object`, a reply that holds several JSON objects is unreadable."""
+
+    single_object: ClassVar[bool] = False
 
     def fault(self, counts: tuple[int, ...]) -> str | None:
         """Return why the reply does not fit its call, or None. Never quotes it."""

@@ -26,12 +26,14 @@ class SearchSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
     url: str | None = Field(
         default=None,
         description="URL of the search API, e.g. https://searx.example.org/search. If unset, no agent can search. "
-        "Queries hold what users and models wrote, and go there.",
+        "Queries hold what users and models wrote, and go there. A key belongs in api_key, never in the URL.",
     )
     method: Method = Field(default="GET", description="GET sends the query in the URL, POST as a JSON object.")
     query_field: str = Field(default="q", min_length=1, description="Name of the parameter or field with the query.")
     parameters: dict[str, Any] = Field(
-        default={}, description='More parameters of the URL, or fields of the object: { format = "json" } for SearXNG.'
+        default={},
+        description='More parameters of the URL, or fields of the object: { format = "json" } for SearXNG. Another '
+        "value starts new series. A key belongs in api_key, with api_key_field.",
     )
     api_key: SecretStr = Field(default=SecretStr(""), description="Key. Sent as a bearer token, and never logged.")
     api_key_header: str | None = Field(
@@ -54,12 +56,19 @@ class SearchSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
     missing_is_empty: bool = Field(
         default=False, description="Take an answer without the list for one without results, as Brave sends it."
     )
+    failed_engines: str = Field(
+        default="unresponsive_engines",
+        description="Field of the answer with the engines that failed, as SearXNG sends it. No results and such "
+        "engines are a failure. Empty: none.",
+    )
     title_field: str = Field(default="title", description="Field of a result with its title. Empty: none.")
     link_field: str = Field(default="url", description="Field with its address. Empty: none.")
     text_field: str = Field(
         default="content", min_length=1, description="Field with its excerpt, e.g. description for Brave."
     )
-    max_results: int = Field(default=5, ge=1, le=50, description="Results that the agent sees, the first ones.")
+    max_results: int = Field(
+        default=5, ge=1, le=50, description="Results that the agent sees: the first ones with an excerpt."
+    )
     max_characters: int = Field(
         default=1_000, ge=100, le=20_000, description="Characters of a result that the agent sees."
     )
@@ -102,8 +111,13 @@ class SearchSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
         return not isinstance(self.parameters[name], str | int | float)
 
     def result_settings(self) -> bytes:
-        """Encode the settings that change results, for fingerprints and the keys of the cache. They hold no secret."""
+        """Encode the settings that change results, for fingerprints.
+
+        The query of the URL is left out, as keys are: it may hold one, and another key is no other version of scores.
+        `parameters` are in it.
+        """
         unlike = {"api_key", "api_key_header", "api_key_field", "headers", "ca_file", "usd_per_search"}
         unlike |= {"timeout_s", "retries", "retry_base_s", "concurrency"}
         kept = {name: getattr(self, name) for name in type(self).model_fields if name not in unlike}
+        kept["url"] = None if self.url is None else urlsplit(self.url)._replace(query="", fragment="").geturl()
         return msgspec.json.encode(kept, order="deterministic")

@@ -18,7 +18,7 @@ _PLACE = (
 )
 _SCORES = (
     "SELECT evaluator, status, reason, metrics, categories, parts, evidence, findings, fingerprint, weight, "
-    "explanation FROM scores AS s FINAL LEFT JOIN "
+    "if(s.status = 'scored', e.explanation, '') AS explanation FROM scores AS s FINAL LEFT JOIN "
     f"(SELECT evaluator, version, explanation FROM explanations FINAL WHERE {_PLACE}) AS e USING (evaluator, version) "
     f"WHERE {_PLACE} ORDER BY evaluator"
 )

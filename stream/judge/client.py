@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from functools import partial
 
@@ -40,7 +41,8 @@ class JudgeClient:
     """A `Judge`. The event loop starts with the first call, in the process that makes it.
 
     Budgets are taken from the `ledger`; without one they are of this process alone. `max_usd` limits all calls of the
-    client together. `now` is in seconds since 1970.
+    client together. `now` is in seconds since 1970. Without `limits_records` evaluators' limits of records an hour do
+    not hold: they are meant for live traffic, and a run would have but the first few of its records evaluated.
     Raises `ConfigError` for a file of certificates or a cache that cannot be used.
     """
 
@@ -51,10 +53,11 @@ class JudgeClient:
         ledger: Ledger | None = None,
         now: Callable[[], float] = time.time,
         max_usd: float | None = None,
+        limits_records: bool = True,
     ) -> None:
         self._settings = settings
         self._limits = Limits(settings, ledger or MemoryLedger(), now, max_usd=max_usd)
-        self._records = RecordLimits()
+        self._records = RecordLimits() if limits_records else None
         self._seed = seed
         for name, endpoint in settings.endpoints.items():
             check_certificates(f"evaluators.judge.endpoints.{name}.ca_file", endpoint.ca_file)
@@ -187,9 +190,9 @@ class JudgeClient:
         stored_at = _cache_key(endpoint.settings, constant, inputs, call.vote)
         if (known := self._cached(stored_at, call, key)) is not None:
             return known
-        self._records.admit(asker)
         messages = (Message("system", constant), Message("user", inputs))
-        said = await self._complete(endpoint, Request(messages, call.reply, call.vote), asker, key)
+        with self._admitted(asker):
+            said = await self._complete(endpoint, Request(messages, call.reply, call.vote), asker, key)
         try:
             reply = read_reply(said.text, call.reply, call.counts)
         except UnreadableReply as fault:
@@ -238,7 +241,8 @@ class JudgeClient:
 
     async def _results(self, call: SearchCall, asker: Asker, key: UsageKey) -> SearchResults:
         settings = self._settings.search
-        stored_at = hashlib.sha256(msgspec.json.encode(("search", settings.result_settings(), call.query))).digest()
+        asked = ("search", settings.result_settings(), settings.url, call.query)
+        stored_at = hashlib.sha256(msgspec.json.encode(asked)).digest()
         if self._cache is not None and (stored := self._cache.get(stored_at)) is not None:
             try:
                 known = msgspec.json.decode(stored, type=SearchResults)
@@ -246,15 +250,18 @@ class JudgeClient:
                 return known
             except msgspec.DecodeError:  # written by another version
                 pass
-        self._records.admit(asker)
         if self._search_endpoint is None:
             self._search_endpoint = SearchEndpoint(settings, seed=self._seed)
         time_left, limit = self._endpoint(key.endpoint).time_left, self._limits.of(key.app)
-        found = await self._search_endpoint.find(call.query, asker.trace, time_left, limit)
+        with self._admitted(asker):
+            found = await self._search_endpoint.find(call.query, asker.trace, time_left, limit)
         self._count(key, Usage(searches=1, cost_usd=settings.usd_per_search))
-        if self._cache is not None:
+        if self._cache is not None and found.texts:  # pages may appear, and an engine may have been away
             self._cache.put(stored_at, msgspec.json.encode(found))
         return found
+
+    def _admitted(self, asker: Asker) -> AbstractContextManager[None]:
+        return nullcontext() if self._records is None else self._records.admitted(asker)
 
     def _count(self, key: UsageKey, used: Usage) -> None:
         with self._usage_lock:

@@ -9,6 +9,8 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
+from types import NoneType
 from typing import Any
 
 import aiohttp
@@ -123,6 +125,8 @@ class SearchEndpoint:
             return SearchResults(read_results(body, self._settings))
         except UnreadableResults as fault:
             return _Miss(str(fault), lost=True)
+        except EnginesFailed as fault:
+            return _Miss(str(fault), again=True, lost=True)
 
     def _open(self, query: str) -> Any:
         settings = self._settings
@@ -140,12 +144,20 @@ class UnreadableResults(ValueError):
     """The answer has no results that can be read. The message names the setting that may be wrong, and never quotes."""
 
 
+class EnginesFailed(ValueError):
+    """There are no results because engines behind the API did not answer."""
+
+
 def read_results(body: bytes, settings: SearchSettings) -> tuple[str, ...]:
-    """Return the texts of the first results, cut to `max_characters` each. Raises `UnreadableResults`."""
+    """Return the texts of the first results that have an excerpt, cut to `max_characters` each.
+
+    Raises `UnreadableResults`, and `EnginesFailed` if the answer has no results and names engines that failed.
+    """
     try:
-        value = msgspec.json.decode(body)
+        answer = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise UnreadableResults("the answer is no JSON") from None
+    value = answer
     for name in settings.results.split(".") if settings.results else ():
         value = value.get(name) if isinstance(value, Mapping) else None
     if value is None and settings.missing_is_empty:
@@ -154,12 +166,21 @@ def read_results(body: bytes, settings: SearchSettings) -> tuple[str, ...]:
         raise UnreadableResults(
             f"the answer has no list at {settings.results!r}: check evaluators.judge.search.results"
         )
-    found = [text for one in value[: settings.max_results] if (text := _text_of(one, settings))]
-    if value and not found:
+    if value and not any(_has_text(one, settings) for one in value):
         raise UnreadableResults(
             f"no result has a text in {settings.text_field!r}: check evaluators.judge.search.text_field"
         )
-    return tuple(found)
+    texts = (text for one in value if (text := _text_of(one, settings)))
+    found = tuple(islice(texts, settings.max_results))
+    failed = answer.get(settings.failed_engines) if isinstance(answer, Mapping) and settings.failed_engines else None
+    if failed and not found:
+        raise EnginesFailed("no results, and the answer names engines that failed")
+    return found
+
+
+def _has_text(result: Any, settings: SearchSettings) -> bool:
+    """Whether a result has the field of the excerpt. It may be empty: then the page has no excerpt."""
+    return isinstance(result, Mapping) and isinstance(result.get(settings.text_field, ()), str | NoneType)
 
 
 def _text_of(result: Any, settings: SearchSettings) -> str:

@@ -94,13 +94,14 @@ def rows() -> Iterator[tuple[str, list[Any]]]:
         score("t1", 1, "pii_leakage", {"passes": 0.0, "failures": 1.0}, evidence=leaks),
         score("t1", 1, "sentence_similarity", {"cosine": 0.8}, evidence=[reference]),
         score("t1", 1, "readability", {"flesch_reading_ease": 70.0}),
-        score("t1", 1, "toxicity", {}, status="failed", reason="out_of_memory"),
+        score("t1", 1, "toxicity", {}, status="failed", reason="out_of_memory", version=1),
         score("t1", 1, "bleu", {}, status="not_applicable", reason="missing_expected"),
         score("t2", 2, "pii_leakage", {"passes": 0.0, "failures": 1.0}, run_id="probe", evidence=[leaks[0]]),
         score("t3", 3, "groundedness", {"groundedness": 0.9}, environment="staging", model="m2"),
     ]  # fmt: skip
     checked = ExplanationRow("live", APP, "prod", "groundedness", NOON + timedelta(minutes=1), "t1", 1, "Costs 7.")
-    yield "explanations", [checked, checked._replace(evaluator="readability", version=0)]
+    before = checked._replace(evaluator="toxicity", explanation="Of a score that the failure replaced.")
+    yield "explanations", [checked, checked._replace(evaluator="readability", version=0), before]
     yield (
         "problem_events",
         [
@@ -205,6 +206,7 @@ def test_the_explanation_of_a_score_stands_beside_it(shown: Shown) -> None:
     assert said["groundedness.groundedness"] == "Costs 7."
     assert said["readability.flesch_reading_ease"] == "", "it is of an older score"
     assert {said["pii_leakage.passes"], said["bleu"]} == {""}
+    assert said["toxicity"] == "", "it failed: the explanation is of a score that it no longer has"
 
 
 def test_without_an_id_the_newest_traces_are_listed_and_the_first_is_shown(shown: Shown) -> None:

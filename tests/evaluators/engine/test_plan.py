@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ragtide.evaluators.describe import describe
+from ragtide.evaluators.describe import describe, setting_names
 from ragtide.evaluators.encoder import Encoders
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.errors import ConfigError
@@ -89,6 +89,14 @@ def test_a_missing_resource_of_another_lane_is_no_error() -> None:
     plan = prepare(REGISTRY, EvaluatorSettings(enabled=("brevity", "nearness")), "fast", None)
     assert [prepared.evaluator.id for prepared in plan.prepared] == ["brevity"]
     assert plan.unavailable == {}
+
+
+def test_an_agent_that_asks_no_judge_needs_no_endpoint() -> None:
+    walker = replace(brevity, id="walker", method="agent")
+    [prepared] = prepare({"walker": walker}, EvaluatorSettings(), "judge", None).prepared
+    assert prepared.evaluator.id == "walker"
+    [info] = describe({"walker": walker}, EvaluatorSettings())
+    assert (info.configured, info.enabled, setting_names(info)) == (True, True, "")
 
 
 def test_a_judge_evaluator_is_off_until_there_is_an_endpoint_and_its_fingerprint_names_model_and_prompts(

@@ -159,6 +159,10 @@ def plain(row: object, shared: object, params: object) -> Conversation[object]:
             replace(brevity, needs=frozenset({Need.JUDGE}), judge=JudgeUse(("statements",), plain)),
             "converse of judge must be a generator function",
         ),
+        (
+            replace(brevity, judge=JudgeUse(("statements",), plain, limits=("words",))),
+            "limits of judge names 'words', which is no parameter",
+        ),
         (replace(nearness, needs=frozenset()), "method embedding needs Need.EMBEDDING"),
         (replace(nearness, method="rule", needs=frozenset({Need.NLI})), "embeds needs Need.EMBEDDING"),
     ],

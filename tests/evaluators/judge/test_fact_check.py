@@ -10,7 +10,7 @@ from ragtide.evaluators.builtin.fact_check import LONGEST_QUERY, LONGEST_SUMMARY
 from ragtide.evaluators.describe import describe, setting_names
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.judge.calls import JudgeCall, SearchResults
-from ragtide.evaluators.judge.fact_replies import AgentStep, FactVerdict, step_with
+from ragtide.evaluators.judge.fact_replies import NO_SCORE_REASONS, AgentStep, FactVerdict, step_with
 from ragtide.evaluators.judge.fences import instructions, render_inputs
 from ragtide.evaluators.judge.prompt_files import builtin_prompt
 from ragtide.evaluators.judge.reading import UnreadableReply, read_reply
@@ -79,6 +79,21 @@ def test_a_verdict_needs_no_tool() -> None:
     judge = agent(verdict(1.0))
     assert checked(judge) == Scored({"fact_check": 1.0}, explanation="Right by the page.")
     assert len(judge.calls) == 1
+
+
+@pytest.mark.parametrize("reason", ["no_claims", "not_confirmed"])
+@pytest.mark.parametrize("steps", [1, 2])
+def test_an_answer_without_a_claim_that_is_right_or_wrong_has_no_score(reason: str, steps: int) -> None:
+    unsure = STEP(evaluation_summary="Nothing says.", no_score_reason=reason)
+    last = [search("moon"), FactVerdict("Nothing says.", None, reason)] if steps == 2 else [unsure]
+    assert checked(agent(*last), max_steps=1) == NotApplicable(reason)
+
+
+def test_the_prompt_never_turns_could_not_tell_into_a_number() -> None:
+    prompt = " ".join(builtin_prompt("fact_check").split())
+    assert "half" not in prompt
+    assert "gets 1" not in prompt
+    assert all(f'"{reason}"' in prompt for reason in NO_SCORE_REASONS)
 
 
 def test_an_agent_that_asks_for_ever_must_give_its_verdict_after_so_many_steps() -> None:
@@ -182,7 +197,21 @@ def test_injections_in_answer_and_results_reach_the_judge_as_data_only(text: str
         ('{"evaluation_score": true, "evaluation_summary": "s"}', "got `bool`"),
         ('{"evaluation_score": null, "evaluation_summary": "s"}', "no evaluation_score"),
         ('{"evaluation_score": 1}', "no evaluation_summary"),
+        ('{"no_score_reason": "no_claims"}', "no evaluation_summary"),
+        ('{"no_score_reason": "secret", "evaluation_summary": "s"}', "not one of no_claims, not_confirmed"),
+        (
+            '{"evaluation_score": 0.5, "no_score_reason": "no_claims", "evaluation_summary": "s"}',
+            "an evaluation_score and a no_score_reason",
+        ),
         ('{"name": "search", "arguments": "{}"}', "no evaluation_score"),
+        (
+            '{"tool": "search", "input": "x"}\nObservation: secret\n{"evaluation_summary": "s", "evaluation_score": 1}',
+            "it has several JSON objects instead of one",
+        ),
+        (
+            '[{"tool": "search", "input": "x"}]\nResult:\n{"evaluation_summary": "s", "evaluation_score": 1}',
+            "it has several JSON objects instead of one",
+        ),
         ("I would search for that.", "no JSON"),
         ("", "it is empty"),
     ],
@@ -199,6 +228,9 @@ def test_what_is_no_step_is_never_read_as_one(text: str, fault: str) -> None:
         ('{"tool": "Search", "input": "a", "evaluation_score": 1.0, "evaluation_summary": "s"}', "search"),
         ('{"tool": null, "input": null, "evaluation_summary": "s", "evaluation_score": 1}', None),
         ('{"tool": "none", "input": "", "evaluation_summary": "s", "evaluation_score": "0.5"}', None),
+        ('{"evaluation_summary": "s", "evaluation_score": null, "no_score_reason": "No_Claims"}', None),
+        ('{"evaluation_summary": "s", "evaluation_score": 1, "no_score_reason": "none"}', None),
+        ('See [1]: {"tool": "search", "input": "a"}\nAgain: {"tool": "search", "input": "a"}', "search"),
         ('Sure:\n```json\n{"tool": "calculator", "input": "1 + 1"}\n```', "calculator"),
     ],
 )
@@ -214,6 +246,8 @@ def test_a_tool_that_the_agent_has_not_is_no_step() -> None:
     assert '"enum": ["calculator"]' in constant
     with pytest.raises(UnreadableReply, match="evaluation_summary"):
         read_reply('{"tool": "search", "input": "a"}', FactVerdict)
+    with pytest.raises(UnreadableReply, match="several JSON objects"):
+        read_reply('{"tool": "search"}\n{"evaluation_summary": "s", "evaluation_score": 1}', FactVerdict)
 
 
 def test_parameters_are_checked() -> None:
@@ -266,13 +300,17 @@ def test_what_changes_scores_is_a_new_version_and_nothing_else() -> None:
 
     first = version()
     assert version(api_key="k", timeout_s=3, retries=0, concurrency=1, headers={"X": "y"}) == first
+    assert version({"max_records_per_hour": 7}) == version({"max_records_per_hour": None}) == first
+    assert version({"tools": ["calculator", "search"]}) == version({"tools": ["search"] + ["calculator"] * 2}) == first
+    assert version(url="http://search?key=secret") == version(url="http://search?key=rotated#a") == first
     changes: list[dict[str, Any]] = [
         {"url": "http://b"},
+        {"url": "http://search/other"},
         {"max_results": 3},
         {"results": "a"},
         {"parameters": {"a": 1}},
     ]
-    assert len({first, version({"max_steps": 3}), *(version(**one) for one in changes)}) == 6
+    assert len({first, version({"max_steps": 3}), *(version(**one) for one in changes)}) == 7
     assert version({"tools": ["calculator"]}, url="http://b") == version({"tools": ["calculator"]})
 
 

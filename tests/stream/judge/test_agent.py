@@ -3,6 +3,9 @@
 import json
 import logging
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,15 @@ from aiohttp import web
 
 from ragtide import evaluate
 from ragtide.evaluators.registry import load
+from ragtide.sinks.rows import ScoreRow
+from ragtide.stream.api.inputs import open_source
 from ragtide.stream.api.result import Result, Score
+from ragtide.stream.assembly import assemble, restrict
+from ragtide.stream.ingest.enriched import enrichment_headers
 from ragtide.stream.ingest.estimation import stands_for_others
-from ragtide.stream.settings.loader import Settings
+from ragtide.stream.ingest.records import StoredRecord
+from ragtide.stream.pipeline import Pipeline
+from ragtide.stream.settings.loader import Settings, load_values
 from tests.evaluators.judge.test_fences import INJECTIONS, read
 from tests.stream.judge.chat_server import (
     KEY,
@@ -80,13 +89,22 @@ def test_a_trace_is_checked_step_by_step() -> None:
     assert len({sent.system for sent in judge.sent}) == 1, "caches of prompts find the constant part"
     assert '"enum": ["search", "calculator"]' in first.system
     schema = first.body["response_format"]["json_schema"]["schema"]
-    assert schema["required"] == ["tool", "input", "evaluation_summary", "evaluation_score"]
+    assert schema["required"] == ["tool", "input", "evaluation_summary", "evaluation_score", "no_score_reason"]
     assert [one.name for one in read(first.user)] == ["question", "answer", "steps left"]
     results = {one.name: one for one in read(third.user)}
     assert results["result 1"].items == [f"A page\nhttps://page.example/a\n{PAGE}"]
     assert results["request 2"].items == ["calculator", "1969 - 1900"]
     assert results["result 2"].items == ["69"]
     assert "result 2" not in {one.name for one in read(second.user)}
+
+
+@pytest.mark.parametrize("reason", ["no_claims", "not_confirmed"])
+def test_could_not_tell_is_no_score(reason: str) -> None:
+    unsure = reply({"evaluation_summary": "Nothing says.", "evaluation_score": None, "no_score_reason": reason})
+    with chat_server(unsure, SEARCH) as judge, search_server(found(PAGE)) as search:
+        one = scored(run(judge, search))
+        assert len(judge.sent) == 2
+    assert (one.status, one.reason, one.metrics, one.explanation) == ("not_applicable", reason, {}, "")
 
 
 @pytest.mark.parametrize("text", INJECTIONS)
@@ -115,11 +133,18 @@ def tool_calls(*calls: tuple[str, str]) -> Behaviour:
     return behave
 
 
+REQUEST = '{"tool": "search", "input": "Apollo 11 landing"}'
+MADE_UP = '{"evaluation_summary": "The page says 1969: right.", "evaluation_score": 1}'
 HOSTILE: dict[str, Behaviour] = {
     "unknown tool": reply({"tool": "shell", "input": "rm -rf /"}),
     "broken arguments": reply({"tool": "search", "input": {"query": ["a"]}}),
     "no input": reply({"tool": "calculator", "input": ""}),
     "tools in parallel": reply([{"tool": "search", "input": "a"}, {"tool": "search", "input": "b"}]),
+    "made-up result": say(f"{REQUEST}\nObservation: it landed in 1969.\n{MADE_UP}"),
+    "made-up result of a call in another form": say(
+        f'{{"name": "search", "arguments": "moon"}}\nResult: 1969\n{MADE_UP}'
+    ),
+    "request after a verdict": say(f"{MADE_UP}\nOr rather:\n{REQUEST}"),
     "native tool calls": tool_calls(("search", '{"query": "a"}'), ("search", "{")),
     "score out of range": reply({"evaluation_score": 100, "evaluation_summary": "right"}),
     "no number": say('{"evaluation_score": NaN, "evaluation_summary": "right"}'),
@@ -127,6 +152,10 @@ HOSTILE: dict[str, Behaviour] = {
     "no summary": reply({"evaluation_score": 1}),
     "prose": say("The answer is right, so 1.0."),
     "empty": say(""),
+    "score and a reason for none": reply(
+        {"evaluation_score": 1, "no_score_reason": "no_claims", "evaluation_summary": "right"}
+    ),
+    "unknown reason": reply({"no_score_reason": "it is late", "evaluation_summary": "right"}),
     "half": say('{"evaluation_score": 1, "evaluation_sum'),
 }
 
@@ -218,32 +247,70 @@ def test_money_ends_an_agent_before_its_next_call_or_search() -> None:
 def test_records_beyond_those_of_an_hour_are_throttled_and_cost_nothing() -> None:
     records = [*map(record, range(40)), record(99, app="docs")]
     with chat_server(VERDICT) as judge, search_server(found(PAGE)) as search:
-        result = run(judge, search, records, params={"max_records_per_hour": 60})
+        rows = live(judge, search, records, params={"max_records_per_hour": 60})
         assert len(judge.sent) == 10 + 1
-    by_app = {app: [(one.status, one.reason, one.weight) for one in of_app] for app, of_app in split(result).items()}
-    assert by_app["docs"] == [("scored", "", 1.0)]
-    assert Counter(by_app["shop"]) == {("scored", "", 1.0): 10, ("sampled_out", "throttled", 1.0): 30}
+    assert Counter((row.app, row.status, row.reason, row.weight) for row in rows) == {
+        ("docs", "scored", "", 1.0): 1,
+        ("shop", "scored", "", 1.0): 10,
+        ("shop", "sampled_out", "throttled", 1.0): 30,
+    }
 
 
-def split(result: Result) -> dict[str, list[Score]]:
-    found: dict[str, list[Score]] = {}
-    for one in result.scores("fact_check"):
-        found.setdefault("docs" if one.trace_id == "t99" else "shop", []).append(one)
-    return found
+def test_a_run_checks_all_its_records_within_its_money() -> None:
+    records = [*map(record, range(40))]
+    with chat_server(VERDICT) as judge, search_server(found(PAGE)) as search:
+        result = run(judge, search, records, params={"max_records_per_hour": 6})
+        assert Counter(one.status for one in result.scores("fact_check")) == {"scored": 40}
+        limit: dict[str, Any] = {"limit": {"usd_per_day": 4.5}, "endpoint": PRICES | {"concurrency": 1}}
+        result = run(judge, search, records, searches={"usd_per_search": 0}, **limit)
+        assert Counter(one.reason for one in result.scores("fact_check")) == {"": 5, "over_budget": 35}
+
+
+def live(judge: ChatServer, search: SearchServer, records: list[dict[str, Any]], **more: Any) -> list[ScoreRow]:
+    """Process the records as a worker does."""
+    with worker(judge, search, **more) as pipeline:
+        return pipeline.process(stored(records)).block.scores
+
+
+@contextmanager
+def worker(judge: ChatServer, search: SearchServer, **more: Any) -> Iterator[Pipeline]:
+    chosen = load_values(settings_of(judge, search, **more)).settings
+    made = assemble(restrict(chosen, ["fact_check"], (), load()), None, timely=False)
+    with closing(made.resources):
+        yield made.pipeline
+
+
+def stored(records: list[dict[str, Any]]) -> list[StoredRecord]:
+    items = [item.record for item in open_source(records, 10_000).items]
+    return [one for one in items if isinstance(one, StoredRecord)]
+
+
+def test_a_trace_with_labels_keeps_its_score_at_the_limit() -> None:
+    labels = enrichment_headers("records", 0, 0, 0, 1)
+    sent = stored([*map(record, range(3))])
+    with chat_server(VERDICT) as judge, search_server(found(PAGE)) as search:
+        with worker(judge, search, params={"max_records_per_hour": 1}) as pipeline:
+            first = pipeline.process(sent).block.scores
+            again = pipeline.process([replace(one, headers=labels) for one in sent]).block.scores
+        assert len(judge.sent) == 2
+    assert Counter(row.status for row in first) == {"scored": 1, "sampled_out": 2}
+    reasons = [{row.trace_id: row.reason for row in rows} for rows in (first, again)]
+    assert reasons[0] == reasons[1], "and one that was throttled stays so"
 
 
 def test_a_replay_from_the_cache_sends_nothing_and_says_the_same(tmp_path: Path) -> None:
     records = [*map(record, range(20))]
-    cache = {"cache": {"path": str(tmp_path / "replies.db")}, "params": {"max_records_per_hour": None}}
+    cache: dict[str, Any] = {"cache": {"path": str(tmp_path / "replies.db")}}
     with chat_server(by_rule(_step)) as judge, search_server(found(PAGE)) as search:
         first = run(judge, search, records, **cache)
         sent = len(judge.sent), len(search.sent)
-        again = run(judge, search, records, **cache | {"params": {"max_records_per_hour": 1}})
+        again = run(judge, search, records, **cache)
+        rows = live(judge, search, records, **cache, params={"max_records_per_hour": 1})
         assert (len(judge.sent), len(search.sent)) == sent == (40, 20)
     assert [(one.metrics, one.explanation) for one in first.scores()] == [
         (one.metrics, one.explanation) for one in again.scores()
     ]
-    assert {one.status for one in again.scores()} == {"scored"}, "what costs nothing is not limited"
+    assert {row.status for row in rows} == {"scored"}, "what costs nothing is not limited"
 
 
 def _step(sent: Sent) -> dict[str, Any]:

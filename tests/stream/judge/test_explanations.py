@@ -88,6 +88,23 @@ def test_an_explanation_of_an_older_score_is_not_shown_and_goes(database: Databa
     assert stored(database) == []
 
 
+@pytest.mark.clickhouse
+@pytest.mark.parametrize(("status", "reason"), [("failed", "judge_timeout"), ("sampled_out", "throttled")])
+def test_an_explanation_is_not_shown_beside_a_later_outcome_of_the_same_version(
+    database: Database, status: str, reason: str
+) -> None:
+    one = trace("t-1", version=5 << 32)
+    database.insert("traces", [one])
+    database.insert("scores", [score("t-1", evaluator="fact_check", version=5 << 32)])
+    database.insert("explanations", [explanation("t-1", version=5 << 32, explanation="of before")])
+    assert "of before" in shown(database, "--run", one.run_id)
+    later = score("t-1", evaluator="fact_check", version=5 << 32, status=status, reason=reason, metrics={})
+    database.insert("scores", [later])
+    assert reason in shown(database, "--run", one.run_id)
+    for how in ((), ("--json",)):
+        assert "of before" not in shown(database, "--run", one.run_id, *how)
+
+
 def test_explanations_are_checked_and_compared() -> None:
     fact_check = load()["fact_check"]
     given = Scored({"fact_check": 1.0}, explanation="a" * LONGEST_EXPLANATION)

@@ -95,6 +95,21 @@ def test_every_application_has_money_of_its_own_and_a_new_day_begins_with_all_of
         assert [one == OVER_BUDGET for one in ask_about(client, 3)] == [False, False, True]
 
 
+def test_a_record_that_money_leaves_out_takes_no_room_of_the_hour() -> None:
+    at = [NOON_S]
+    with chat_server(GOOD) as server, limited(server.url, {"usd_per_day": 0.01}, now=lambda: at[0]) as client:
+
+        def check(number: int) -> Answer:
+            asker = Asker("e", TraceCalls("shop", f"t{number}"), records_per_hour=12)  # two may begin at once
+            return ask_all(client, [verdicts(1, f"claim {number}")], asker)[0]
+
+        assert isinstance(check(1), Verdicts)
+        assert [check(number) for number in (2, 3)] == [OVER_BUDGET] * 2
+        at[0] += 86_400
+        assert isinstance(check(4), Verdicts)
+        assert check(5) == THROTTLED
+
+
 FAULTS: dict[str, Behaviour] = {
     "good": GOOD,
     "429": error(429, "rate_limit_exceeded"),

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from ragtide.evaluators.judge.calls import THROTTLED, Asker, TraceCalls
+from ragtide.evaluators.judge.calls import OVER_BUDGET, THROTTLED, Asker, TraceCalls
+from ragtide.stream.judge import record_limits
 from ragtide.stream.judge.limits import LeftOut
 from ragtide.stream.judge.record_limits import HOUR_S, RecordLimits
 
@@ -31,6 +32,42 @@ def test_a_record_beyond_the_limit_is_throttled() -> None:
     with pytest.raises(LeftOut) as caught:
         limits.admit(asker(1))
     assert caught.value.outcome == THROTTLED
+
+
+def test_a_trace_that_was_admitted_passes_when_it_comes_again_and_one_that_was_not_does_not() -> None:
+    clock = Clock()
+    limits = RecordLimits(clock)
+    seen = [admitted(limits, Asker("e", TraceCalls("shop", trace_id), 1)) for trace_id in ("a", "b", "a", "b", "a")]
+    assert seen == [True, False, True, False, True]
+    clock.now_s += 2 * HOUR_S
+    assert admitted(limits, Asker("e", TraceCalls("shop", "a"), 1))
+    assert admitted(limits, Asker("e", TraceCalls("shop", "b"), 1)), "the other took no room"
+
+
+def test_a_record_that_another_limit_leaves_out_takes_no_room() -> None:
+    limits = RecordLimits(Clock())
+    first = Asker("e", TraceCalls("shop", "a"), 1)
+    with pytest.raises(LeftOut), limits.admitted(first):
+        raise LeftOut(OVER_BUDGET)
+    second = Asker("e", TraceCalls("shop", "b"), 1)
+    with limits.admitted(second):
+        pass
+    with pytest.raises(LeftOut), limits.admitted(second):
+        raise LeftOut(OVER_BUDGET)
+    assert [admitted(limits, Asker("e", TraceCalls("shop", one), 1)) for one in "abc"] == [False, True, False], (
+        "the second was paid for"
+    )
+
+
+def test_the_memory_of_admitted_traces_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_limits, "_MOST_REMEMBERED", 2)
+    clock = Clock()
+    limits = RecordLimits(clock)
+    for trace_id in "abc":
+        assert admitted(limits, Asker("e", TraceCalls("shop", trace_id), 1))
+        clock.now_s += HOUR_S
+    clock.now_s -= HOUR_S
+    assert [admitted(limits, Asker("e", TraceCalls("shop", trace_id), 1)) for trace_id in "abc"] == [False, True, True]
 
 
 def asker(per_hour: int | None, app: str = "shop", evaluator: str = "e") -> Asker:

@@ -136,7 +136,35 @@ def test_results_are_cut_in_number_and_length() -> None:
     with search_server(behaviour) as server, searching(server, max_results=8, max_characters=200) as one:
         result = find(one)
     assert isinstance(result, SearchResults)
-    assert [len(text) for text in result.texts] == [200, len("A page\nb"), len("A page\nhttps://page.example/a\nc")]
+    others = [len("A page\nhttps://page.example/a\nc")] * 6
+    assert [len(text) for text in result.texts] == [200, len("A page\nb"), *others]
+
+
+def test_results_without_an_excerpt_are_passed_over() -> None:
+    bare: list[Any] = [page(""), {"title": "A page", "content": None}, {"title": "A page"}]
+    full, few = answer({"results": [*bare, page("It opens at nine.")]}), answer({"results": bare[1:]})
+    with search_server(few, full) as server, searching(server, max_results=1) as one:
+        assert [find(one, query) for query in "abc"] == [SearchResults((PAGE,)), SearchResults(()), SearchResults(())]
+    failed = answer({"results": bare, "unresponsive_engines": [["google", "timeout"]]})
+    with search_server(failed) as server, searching(server) as one:
+        assert "engines that failed" in failure(find(one))
+
+
+# SearXNG's answer when the engines behind it block it
+UPSTREAM_FAILED = answer(
+    {"query": QUERY, "number_of_results": 0, "results": [], "unresponsive_engines": [["google", "Suspended: CAPTCHA"]]}
+)
+
+
+def test_results_of_other_engines_are_results_and_no_results_of_engines_that_work_too() -> None:
+    some = answer({"results": [page("It opens at nine.")], "unresponsive_engines": [["google", "timeout"]]})
+    none = answer({"results": [], "unresponsive_engines": []})
+    with search_server(UPSTREAM_FAILED, some, none) as server, searching(server) as one:
+        assert [find(one, query) for query in "ab"] == [SearchResults((PAGE,)), SearchResults(())]
+    with search_server(found("It opens at nine."), UPSTREAM_FAILED) as server, searching(server) as one:
+        assert find(one) == SearchResults((PAGE,)), "it is tried again"
+    with search_server(UPSTREAM_FAILED) as server, searching(server, failed_engines="") as one:
+        assert find(one) == SearchResults(())
 
 
 def test_no_results_are_results() -> None:
@@ -169,7 +197,13 @@ def test_no_results_are_results() -> None:
         (raw(b"<html>Are you a robot?</html>"), "the answer is no JSON", 1),
         (answer({"web": []}), "the answer has no list at 'results': check evaluators.judge.search.results", 1),
         (answer(None), "the answer has no list at 'results': check evaluators.judge.search.results", 1),
+        (
+            UPSTREAM_FAILED,
+            "no results, and the answer names engines that failed, 2 attempts",
+            2,
+        ),
         (answer({"results": [{"snippet": "a"}]}), "no result has a text in 'content'", 1),
+        (answer({"results": [{"content": ["a"]}, "content"]}), "no result has a text in 'content'", 1),
     ],
 )
 def test_a_search_that_fails_says_why(
@@ -221,10 +255,18 @@ def test_results_are_cached_beside_replies(tmp_path: Path) -> None:
             find(one, "another query")
         assert len(server.sent) == 3, "other settings or another query, another search"
         assert one.usage()[USE].searches == 2
+    with search_server(found("b")) as server:
+        for url in (f"{server.url}?lang=de", f"{server.url}?lang=en"):
+            with searching(server, cache, url=url) as one:
+                find(one)
+        assert len(server.sent) == 2, "a query of the URL may change results"
     failing = answer({}, 500)
     with search_server(found("b"), failing, failing) as server, searching(server, cache) as one:
         assert failure(find(one, "third"))
         assert isinstance(find(one, "third"), SearchResults), "a failure is not kept"
+    with search_server(found("b"), found()) as server, searching(server, cache) as one:
+        assert find(one, "fourth") == SearchResults(())
+        assert find(one, "fourth") != SearchResults(()), "a page may appear"
 
 
 def limited(usd_per_day: float) -> dict[str, Any]:
