@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka import TopicPartition
+from aiokafka.admin import RecordsToDelete
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ragtide.sinks.clickhouse.database import Database
@@ -21,12 +23,13 @@ from ragtide.stream.settings.loader import Settings
 from ragtide.stream.stage_letters import store_stage_letters
 from ragtide.stream.worker.assembly.rekeying import rekey
 from ragtide.stream.worker.dead_letters import DeadLetters
-from tests.infra.kafka_clients import producer_of
+from tests.failures.topics import delete, make_again
+from tests.infra.kafka_clients import admin_of, producer_of
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.assembly.otlp import batch, recorded_spans
 from tests.stream.assembly.scene import expected
 from tests.stream.assembly.stage_process import AssembleProcess, topics
-from tests.stream.core.traffic import committed, eventually, make_topics, read, send
+from tests.stream.core.traffic import Broker, committed, eventually, make_topics, read, send
 from tests.stream.dead_letters.scene import Scene, Sent
 from tests.stream.otel.scene import RECORDED
 
@@ -169,6 +172,56 @@ def test_letters_of_the_stage_are_stored_once_and_those_of_others_are_not(scene:
     assert scene.refuse("otlp_json") != []
     assert scene.store() == 4, "sent again, as after a kill"
     assert scene.stored()["dead_letters"] == stored
+
+
+def of_stage(scene: SpanScene, *offsets: int, **fields: str) -> list[Sent]:
+    """Letters as the stage sends them, of messages at these offsets."""
+    letter = {"topic": scene.otlp, "partition": "0", "timestamp": "1", "lane": "assemble", "reason": "not_otlp"}
+    return [
+        Sent(b"x", headers=[(f"dlq.{key}", value.encode()) for key, value in headers.items()])
+        for headers in ({**letter, "offset": str(offset), **fields} for offset in offsets)
+    ]
+
+
+@pytest.mark.parametrize("count", [2, 9], ids=["fewer than before", "more than before"])
+def test_letters_of_a_topic_that_was_created_again_are_all_stored_and_once(scene: SpanScene, count: int) -> None:
+    dead = f"{scene.topic}.dead"
+    scene.send(*of_stage(scene, 100, 101, 102, 103), topic=dead)
+    assert scene.store() == 8
+    delete(scene.broker, dead)
+    make_again(scene.broker, dead)
+    scene.send(*of_stage(scene, *range(200, 200 + count)), topic=dead)
+    assert scene.store() == count
+    assert scene.store() == 0
+    assert scene.reasons().total() == 8 + count
+
+
+async def delete_first_record(broker: Broker, topic: str) -> None:
+    async with admin_of(broker.bootstrap) as admin:
+        await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=1)})
+
+
+def test_positions_stay_when_retention_deletes_the_first_letters(scene: SpanScene) -> None:
+    dead = f"{scene.topic}.dead"
+    scene.send(*of_stage(scene, 100, 101), topic=dead)
+    assert scene.store() == 6
+    asyncio.run(delete_first_record(scene.broker, dead))
+    assert scene.store() == 0
+    scene.send(*of_stage(scene, 102), topic=dead)
+    assert scene.store() == 1
+
+
+def test_an_old_letter_has_the_time_at_which_it_was_sent(scene: SpanScene) -> None:
+    dead, now_ms = f"{scene.topic}.dead", scene.sent_ms
+    scene.sent_ms = now_ms - 86_400_000
+    scene.send(*of_stage(scene, 100), topic=dead)
+    scene.sent_ms = now_ms
+    scene.send(*of_stage(scene, 101), topic=dead)
+    assert scene.store() == 6
+    times = scene.database.rows(
+        "SELECT offset, now() - ingested_at AS age FROM dead_letters WHERE offset >= 100 ORDER BY offset"
+    )
+    assert [(row["offset"], round(row["age"] / 86_400)) for row in times] == [(100, 1), (101, 0)]
 
 
 def test_without_a_stage_nothing_is_read(scene: SpanScene) -> None:
