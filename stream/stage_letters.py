@@ -1,7 +1,7 @@
 """Store the dead letters of stage `assemble` in table `dead_letters`: the stage itself has no ClickHouse.
 
-They are read from the dead-letter topic, behind a position in table `cursors`. Positions of a topic that was deleted and
-created again are apart from the former ones. A letter that is read twice is one row.
+They are read from the dead-letter topic, behind a position in table `cursors`. A topic that was deleted and
+created again has positions of its own. A letter that is read twice is one row.
 """
 
 import asyncio
