@@ -111,8 +111,8 @@ def _without_last(text: str, part: str) -> str:
 def _cut(markers: Markers, message: bytes, question: str) -> list[str] | None:
     """The texts between markers, without blank ones; None if there are too many matches.
 
-    A chunk without its end is none: the message was cut short. Where ends are not marked, the last chunk goes to the end
-    of the message, without the question.
+    A chunk without its end is none: the message was cut short. Where ends are not marked, the last chunk is the rest of
+    the message without the question.
     """
     texts: list[str] = []
     at = matches = 0

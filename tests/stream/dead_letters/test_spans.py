@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -105,14 +106,26 @@ class SpanScene(Scene):
         asyncio.run(run())
         return dead
 
-    def messages(self) -> list[Record]:
-        """Every message of the topic of spans, by partition and offset."""
+    def messages(self, topic: str = "") -> list[Record]:
+        """Every message of the topic of spans, or of another one, by partition and offset."""
 
         async def run() -> list[Record]:
-            source = TopicSource(self.of_stage().kafka, [self.otlp], None, ahead_s=0, late_s=0, batch_records=100)
+            source = TopicSource(
+                self.of_stage().kafka, [topic or self.otlp], None, ahead_s=0, late_s=0, batch_records=100
+            )
             return [record async for found in source.read({}) for record in found.records]
 
         return sorted(asyncio.run(run()), key=lambda one: (one.partition, one.offset))
+
+    def parts(self) -> Counter[tuple[bytes | None, bytes | None]]:
+        """The messages of kafka.spans_topic."""
+        return Counter((one.key, one.value) for one in self.messages(f"{self.prefix}.spans"))
+
+    def expected_parts(self, *values: bytes) -> Counter[tuple[bytes | None, bytes | None]]:
+        """What the stage makes of each of these messages."""
+        settings, records = self.of_stage(), {one.value: one for one in self.messages()}
+        found = [rekey([records[value]], settings.otel, settings.kafka.max_record_bytes) for value in values]
+        return Counter((output.key, output.value) for done in found for output in done.outputs)
 
     def store(self) -> int:
         settings = self.of_stage()
@@ -231,20 +244,21 @@ def test_without_a_stage_nothing_is_read(scene: SpanScene) -> None:
         assert store_stage_letters(kafka, settings.otel, scene.database) == 0
 
 
-def test_mended_ones_go_to_their_topic_as_they_came_and_each_once(scene: SpanScene) -> None:
+def test_the_spans_of_mended_ones_go_where_the_stage_sends_them_and_each_once(scene: SpanScene) -> None:
     before = scene.messages()
-    told = scene.replay("--by", "ann")
-    assert told == "spans: 2 of 4 dead letters sent to their topics again, 2 failed again, 0 in no topic any more\n"
-    after = scene.messages()
-    new = [one for one in after if (one.partition, one.offset) not in {(at.partition, at.offset) for at in before}]
-    assert sorted((one.key, one.value, tuple(one.headers)) for one in new) == sorted(
-        (f"key {number}".encode(), value, tuple(HEADERS)) for number, value in ((0, PROTO), (3, LARGE))
+    said = scene.replay("--by", "ann")
+    assert said == (
+        f"spans: 2 of 4 dead letters sent to {scene.prefix}.spans, 2 failed again, 0 in no topic any more\n"
     )
+    assert scene.messages() == before
+    after = scene.parts()
+    assert after == scene.expected_parts(PROTO, LARGE)
+    assert len(after) == 7
     assert scene.reasons() == {"not_otlp": 1, "no_value": 1}
     replayed = Letters(scene.database).find(Wanted(state="replayed"))
     assert {(letter.size, letter.actor) for letter in replayed} == {(len(PROTO), "ann"), (len(LARGE), "ann")}
-    assert "spans: 0 of 2 dead letters sent to their topics again, 2 failed again" in scene.replay()
-    assert scene.messages() == after
+    assert f"spans: 0 of 2 dead letters sent to {scene.prefix}.spans, 2 failed again" in scene.replay()
+    assert scene.parts() == after
 
 
 def test_listed_with_the_others_and_chosen_by_topic_and_reason(scene: SpanScene) -> None:
@@ -255,42 +269,78 @@ def test_listed_with_the_others_and_chosen_by_topic_and_reason(scene: SpanScene)
         "1 more" not in scene.command("show", f"{scene.otlp}/1/1").output
     )  # too large for the letters: from its topic
     assert scene.replay("--reason", "no_value") == (
-        "spans: 0 of 1 dead letters sent to their topics again, 1 failed again, 0 in no topic any more\n"
+        f"spans: 0 of 1 dead letters sent to {scene.prefix}.spans, 1 failed again, 0 in no topic any more\n"
     )
     assert scene.command("drop", "--reason", "no_value", "--yes").exit_code == 0
     assert "2 of 3 dead letters sent" in scene.replay("--topic", scene.otlp)
 
 
 def test_another_run_takes_no_spans(scene: SpanScene) -> None:
-    before = scene.messages()
     assert "4 are messages of spans, which are replayed into live only" in scene.replay("--run", "mended")
-    assert scene.messages() == before
+    assert scene.parts() == {}
     assert scene.reasons().total() == 4
 
 
-def test_a_topic_that_the_stage_no_longer_reads_gets_nothing(scene: SpanScene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_topic_that_the_stage_no_longer_reads_nothing_is_sent(
+    scene: SpanScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scene.store()
-    before = scene.messages()
     monkeypatch.setenv("RAGTIDE_OTEL__TOPICS", '["another"]')
-    assert "4 are of topics that otel.topics and otel.log_topics do not name" in scene.replay()
-    assert scene.messages() == before
+    said = scene.replay()
+    assert "4 are of topics that otel.topics and otel.log_topics do not name: stage assemble does not read them" in said
+    assert scene.parts() == {}
 
 
-def test_what_was_sent_and_not_marked_is_sent_again_and_then_no_more(scene: SpanScene) -> None:
+def test_a_topic_that_takes_no_spans_is_named_and_nothing_is_marked(
+    scene: SpanScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusing = f"{scene.prefix}.refusing"
+    make_topics(scene.broker, {refusing: 1}, {"message.timestamp.before.max.ms": "0"})  # every message is too old
+    scene.store()
+    for topic, words in ((refusing, "does not accept messages"), (f"{scene.prefix}.none", "has no topic")):
+        monkeypatch.setenv("RAGTIDE_KAFKA__SPANS_TOPIC", topic)
+        done = scene.command("replay")
+        assert done.exit_code == 2, done.output
+        assert words in done.output
+        assert f"{topic} (kafka.spans_topic)" in done.output
+        assert scene.reasons().total() == 4
+
+
+def test_spans_that_are_too_large_for_their_topic_stay_dead_letters(
+    scene: SpanScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = f"{scene.prefix}.small"
+    make_topics(scene.broker, {small: 1}, {"max.message.bytes": "1000"})
+    scene.store()
+    monkeypatch.setenv("RAGTIDE_KAFKA__SPANS_TOPIC", small)
+    assert "0 of 4 dead letters sent" in scene.replay()
+    assert scene.reasons() == {"too_big": 2, "not_otlp": 1, "no_value": 1}
+    monkeypatch.setenv("RAGTIDE_KAFKA__SPANS_TOPIC", f"{scene.prefix}.spans")
+    assert "2 of 4 dead letters sent" in scene.replay()
+
+
+def test_what_was_sent_and_not_marked_is_sent_again_and_never_doubled(scene: SpanScene) -> None:
     scene.store()
     settings, letters = scene.of_stage(), Letters(scene.database)
+    wanted = scene.expected_parts(PROTO, LARGE)
 
     def killed(records: Sequence[Record]) -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        SpanReplay(settings.kafka, settings.otel, scene.database, killed).run(letters.find(Wanted()))
+    grown = []
+    for _ in range(4):
+        before = scene.parts().total()
+        with pytest.raises(KeyboardInterrupt):
+            SpanReplay(settings.kafka, settings.otel, scene.database, killed).run(letters.find(Wanted()))
+        grown.append(scene.parts().total() - before)
+        assert scene.parts().keys() <= wanted.keys()
+    assert max(grown) <= 2 * wanted.total()
     assert scene.reasons().total() == 4
-    count = len(scene.messages())
-    assert count > len(VALUES)
     assert "2 of 4 dead letters sent" in scene.replay()
-    assert len(scene.messages()) == count + 2
+    done = scene.parts()
+    assert done.keys() == wanted.keys()
     assert "0 of 2 dead letters sent" in scene.replay()
+    assert scene.parts() == done
 
 
 def newest_traces(scene: SpanScene) -> dict[bytes, bytes]:
@@ -316,7 +366,8 @@ def test_a_trace_whose_root_was_a_dead_letter_is_whole_though_the_stage_forgot_t
         eventually(lambda: sum(committed(kafka, stage.group, f"{scene.prefix}.spans", 3).values()) == 2, 60, stage.logs)
         assert stage.terminate() == 0, stage.logs()
     assert "1 of 1 dead letters sent" in scene.replay()
-    with AssembleProcess(kafka, tmp_path, scene.prefix, {**soon, "max_open_s": 60.0}) as stage:
+    time.sleep(2 * (soon["max_open_s"] + soon["late_s"]))  # the stage is stopped for longer than it keeps a trace
+    with AssembleProcess(kafka, tmp_path, scene.prefix, soon) as stage:
         eventually(lambda: wanted.keys() <= newest_traces(scene).keys(), 60, stage.logs)
         assert stage.terminate() == 0, stage.logs()
     found = newest_traces(scene)
