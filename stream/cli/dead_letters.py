@@ -176,7 +176,7 @@ def replay_letters(run_id: str, any_time: bool, by: str | None, config: Path | N
             say(f"{len(others) - len(found):,} are labels, which are no traces: mend them and send them again")
         if spans:
             _replay_spans(settings, letters, spans, run_id, actor)
-        if not found and (spans or run_id == wanted.run_id):
+        if not found and (run_id == wanted.run_id or (spans and not letters.is_unfinished(run_id))):
             if not spans:
                 say(f"no open {wanted}")
             return

@@ -6,6 +6,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from aiokafka.admin import RecordsToDelete
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.rows import DeadLetterRow
 from ragtide.stream.dead_letters.letters import Letters, Wanted
 from ragtide.stream.dead_letters.spans import SpanReplay
 from ragtide.stream.ingest.otel import decode_spans
 from ragtide.stream.ingest.records import DeadLetter, Record
+from ragtide.stream.replay.runs import Runs
 from ragtide.stream.replay.topic import TopicSource
 from ragtide.stream.settings.loader import Settings
 from ragtide.stream.stage_letters import store_stage_letters
@@ -265,9 +268,9 @@ def test_listed_with_the_others_and_chosen_by_topic_and_reason(scene: SpanScene)
     scene.store()
     listed = json.loads(scene.command("list", "--each", "--json").stdout)
     assert {one["topic"] for one in listed} == {scene.otlp}
-    assert (
-        "1 more" not in scene.command("show", f"{scene.otlp}/1/1").output
-    )  # too large for the letters: from its topic
+    for place, traces in ((f"{scene.otlp}/0/0", 1), (f"{scene.otlp}/1/1", 6)):
+        shown = scene.command("show", place)  # the large one is not in the dead-letter topic: from its own
+        assert shown.output.count("RunnableSequence") == traces
     assert scene.replay("--reason", "no_value") == (
         f"spans: 0 of 1 dead letters sent to {scene.prefix}.spans, 1 failed again, 0 in no topic any more\n"
     )
@@ -279,6 +282,24 @@ def test_another_run_takes_no_spans(scene: SpanScene) -> None:
     assert "4 are messages of spans, which are replayed into live only" in scene.replay("--run", "mended")
     assert scene.parts() == {}
     assert scene.reasons().total() == 4
+
+
+def test_a_run_that_only_has_spans_left_is_completed(scene: SpanScene) -> None:
+    scene.store()
+    lost = DeadLetterRow("live", scene.topic, 0, 0, datetime.now(UTC), "not_json", "", "decode", 1, "0" * 64)
+    scene.database.insert("dead_letters", [lost])
+    assert "run mended: 0 of 1 dead letters replayed" in scene.replay("--run", "mended")
+    runs, letters = Runs(scene.database), Letters(scene.database)
+    done = runs.find("mended")
+    assert done is not None
+    runs.store(done._replace(state="started", version=done.version + 1))
+    letters.mark([one.position for one in letters.find(Wanted()) if one.topic == lost.topic], "mended", "replayed", "")
+    assert "run mended: 0 of 0 dead letters replayed" in scene.replay("--run", "mended")
+    left = runs.find("mended")
+    assert left is not None
+    assert left.state == "completed"
+    assert "run mended" not in scene.replay("--run", "another")
+    assert runs.find("another") is None
 
 
 def test_of_a_topic_that_the_stage_no_longer_reads_nothing_is_sent(
