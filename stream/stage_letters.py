@@ -5,7 +5,7 @@ created again has positions of its own. A letter that is read twice is one row.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from ragtide.evaluators.errors import Transient
 from ragtide.evaluators.slugs import is_slug
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE, DeadLetterRow
+from ragtide.stream.dead_letters.letters import RecordPosition
 from ragtide.stream.ingest.records import Record, broker_time
 from ragtide.stream.ingest.sent_letter import read_letter
 from ragtide.stream.kafka.batches import consumer_of
@@ -27,13 +28,11 @@ from ragtide.stream.kafka.end_offsets import ISOLATION, end_offsets
 from ragtide.stream.kafka.shutdown import stop_consumer
 from ragtide.stream.settings.otel import OtelSettings
 from ragtide.stream.settings.sections import KafkaSettings
-from ragtide.stream.terminal_text import plain
 from ragtide.stream.worker.assembly.rekeying import STAGE
 
 _LANE = b"assemble"
 _POLL_MS = 1000
 _RECORDS = 500
-_LONGEST_DETAIL = 1_000  # characters
 _RECENT = timedelta(hours=1)  # alerts count the letters that were stored within it
 _MOST_PARTITIONS, _MOST_OFFSETS = 1 << 31, 1 << 63
 
@@ -148,16 +147,38 @@ def _position(database: Database, at: TopicPartition, begin: int, end: int, crea
 
 
 def _store_letters(database: Database, records: Sequence[Record], topics: frozenset[str]) -> int:
-    """Store the letters of the stage among the records; return their number.
+    """Store the letters of the stage among the records that the table has not; return their number.
 
-    An old one, as at the first run, has the time at which it was sent. The others have that of the server's clock.
+    Anybody may have written a letter, so the first one of a position counts. An old one, as at the first run, has the
+    time at which it was sent. The others have that of the server's clock.
     """
     oldest_ms = (datetime.now(UTC) - _RECENT).timestamp() * 1000
-    letters = [(record, row) for record in records if (row := _row(record, topics)) is not None]
-    database.insert("dead_letters", [row for record, row in letters if record.timestamp >= oldest_ms])
-    old = [_OldLetterRow(*row, broker_time(record)) for record, row in letters if record.timestamp < oldest_ms]
+    letters: dict[RecordPosition, tuple[Record, DeadLetterRow]] = {}
+    for record in records:
+        if (row := _row(record, topics)) is not None:
+            letters.setdefault(RecordPosition(row.topic, row.partition, row.offset, row.time), (record, row))
+    known = _stored(database, letters)
+    new = [one for position, one in letters.items() if position not in known]
+    database.insert("dead_letters", [row for record, row in new if record.timestamp >= oldest_ms])
+    old = [_OldLetterRow(*row, broker_time(record)) for record, row in new if record.timestamp < oldest_ms]
     database.insert("dead_letters", old)
-    return len(letters)
+    return len(new)
+
+
+def _stored(database: Database, letters: Collection[RecordPosition]) -> set[RecordPosition]:
+    """Those that the table has, and others of these topics and offsets."""
+    if not letters:
+        return set()
+    rows = database.rows(
+        "SELECT DISTINCT topic, partition, offset, time FROM dead_letters WHERE run_id = {run:String} "
+        "AND topic IN {topics:Array(String)} AND offset IN {offsets:Array(UInt64)}",
+        {
+            "run": LIVE,
+            "topics": sorted({one.topic for one in letters}),
+            "offsets": sorted({one.offset for one in letters}),
+        },
+    )
+    return {RecordPosition(**row) for row in rows}
 
 
 def _row(sent: Record, topics: frozenset[str]) -> DeadLetterRow | None:
@@ -166,7 +187,7 @@ def _row(sent: Record, topics: frozenset[str]) -> DeadLetterRow | None:
     if letter is None or letter.fields.get("dlq.lane") != _LANE or letter.record.topic not in topics:
         return None
     record, fields = letter
-    reason, detail = (fields.get(f"dlq.{name}", b"").decode(errors="replace") for name in ("reason", "detail"))
+    reason = fields.get("dlq.reason", b"").decode(errors="replace")
     if not is_slug(reason) or not 0 <= record.partition < _MOST_PARTITIONS or not 0 <= record.offset < _MOST_OFFSETS:
         return None
     value = record.value or b""
@@ -178,4 +199,10 @@ def _row(sent: Record, topics: frozenset[str]) -> DeadLetterRow | None:
             return None
         size, digest = omitted.size, omitted.sha256
     at = (record.topic, record.partition, record.offset, broker_time(record))
-    return DeadLetterRow(LIVE, *at, reason, plain(detail)[:_LONGEST_DETAIL], STAGE, size, digest)
+    return DeadLetterRow(LIVE, *at, reason, _detail(reason), STAGE, size, digest)
+
+
+def _detail(reason: str) -> str:
+    """Words of our own: those of the letter may be anybody's."""
+    why = reason.replace("_", " ")
+    return f"stage assemble: {why}; `ragtide dead-letters replay` says more, and sends it if the cause is repaired"
