@@ -19,7 +19,6 @@ from ragtide.evaluators.errors import Transient
 from ragtide.evaluators.slugs import is_slug
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE, DeadLetterRow
-from ragtide.stream.dead_letters.letters import RecordPosition
 from ragtide.stream.ingest.records import Record, broker_time
 from ragtide.stream.ingest.sent_letter import read_letter
 from ragtide.stream.kafka.batches import consumer_of
@@ -42,6 +41,15 @@ class _Coordinates(msgspec.Struct):
 
     size: int
     sha256: str
+
+
+class _Message(NamedTuple):
+    """What a letter is of; `time` is the broker's."""
+
+    topic: str
+    partition: int
+    offset: int
+    time: datetime
 
 
 class _Position(NamedTuple):
@@ -153,10 +161,10 @@ def _store_letters(database: Database, records: Sequence[Record], topics: frozen
     time at which it was sent. The others have that of the server's clock.
     """
     oldest_ms = (datetime.now(UTC) - _RECENT).timestamp() * 1000
-    letters: dict[RecordPosition, tuple[Record, DeadLetterRow]] = {}
+    letters: dict[_Message, tuple[Record, DeadLetterRow]] = {}
     for record in records:
         if (row := _row(record, topics)) is not None:
-            letters.setdefault(RecordPosition(row.topic, row.partition, row.offset, row.time), (record, row))
+            letters.setdefault(_Message(row.topic, row.partition, row.offset, row.time), (record, row))
     known = _stored(database, letters)
     new = [one for position, one in letters.items() if position not in known]
     database.insert("dead_letters", [row for record, row in new if record.timestamp >= oldest_ms])
@@ -165,7 +173,7 @@ def _store_letters(database: Database, records: Sequence[Record], topics: frozen
     return len(new)
 
 
-def _stored(database: Database, letters: Collection[RecordPosition]) -> set[RecordPosition]:
+def _stored(database: Database, letters: Collection[_Message]) -> set[_Message]:
     """Those that the table has, and others of these topics and offsets."""
     if not letters:
         return set()
@@ -178,7 +186,7 @@ def _stored(database: Database, letters: Collection[RecordPosition]) -> set[Reco
             "offsets": sorted({one.offset for one in letters}),
         },
     )
-    return {RecordPosition(**row) for row in rows}
+    return {_Message(**row) for row in rows}
 
 
 def _row(sent: Record, topics: frozenset[str]) -> DeadLetterRow | None:

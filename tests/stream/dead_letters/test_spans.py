@@ -1,18 +1,13 @@
-"""Dead letters of stage `assemble`: they are stored, and sent to their topics again once the cause is mended."""
+"""Dead letters of stage `assemble`: once the cause is repaired, their spans are sent to kafka.spans_topic."""
 
-import asyncio
 import json
-import random
 import time
-from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiokafka import TopicPartition
-from aiokafka.admin import RecordsToDelete
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ragtide.sinks.clickhouse.database import Database
@@ -20,33 +15,18 @@ from ragtide.sinks.rows import DeadLetterRow
 from ragtide.stream.dead_letters.letters import Letters, Wanted
 from ragtide.stream.dead_letters.spans import SpanReplay
 from ragtide.stream.ingest.otel import decode_spans
-from ragtide.stream.ingest.records import DeadLetter, Record
+from ragtide.stream.ingest.records import Record
 from ragtide.stream.replay.runs import Runs
-from ragtide.stream.replay.topic import TopicSource
-from ragtide.stream.settings.loader import Settings
-from ragtide.stream.stage_letters import store_stage_letters
-from ragtide.stream.worker.assembly.rekeying import rekey
-from ragtide.stream.worker.dead_letters import DeadLetters
-from tests.failures.topics import delete, make_again
-from tests.infra.kafka_clients import admin_of, producer_of
 from tests.infra.kafka_node import KafkaNode
-from tests.stream.assembly.otlp import batch, recorded_spans
 from tests.stream.assembly.scene import expected
-from tests.stream.assembly.stage_process import AssembleProcess, topics
-from tests.stream.core.traffic import Broker, committed, eventually, make_topics, read, send
-from tests.stream.dead_letters.scene import Scene, Sent
+from tests.stream.assembly.stage_process import AssembleProcess
+from tests.stream.core.traffic import committed, eventually, make_topics, read, send
+from tests.stream.dead_letters.span_scene import LARGE, PROTO, SpanScene, refused_spans
 from tests.stream.otel.scene import RECORDED
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.kafka, pytest.mark.timeout(300)]
 
-PROTO = batch(recorded_spans("openinference_langchain", 1))
-LARGE = batch([one for trace in range(2, 8) for one in recorded_spans("openinference_langchain", trace)])
-JSON = (RECORDED / "genai_langchain.json").read_bytes()
 JSON_OF_CHAIN = (RECORDED / "openinference_langchain.json").read_bytes()
-HEADERS = [("tenant", b"museum"), ("dlq.topic", b"theirs")]
-VALUES = (PROTO, JSON, b"neither", LARGE, None)
-LARGEST_LETTER = 20_000
-assert len(PROTO) < LARGEST_LETTER < len(LARGE)
 
 
 def only(*, is_root: bool) -> bytes:
@@ -72,195 +52,9 @@ def root_in_protobuf() -> bytes:
 ROOT = root_in_protobuf()
 
 
-class SpanScene(Scene):
-    """A topic of spans whose messages in protobuf cannot be read with `otel.encodings` = `otlp_json`."""
-
-    def __post_init__(self) -> None:
-        self.prefix = topics(self.broker)
-        self.topic = f"{self.prefix}.other"
-        make_topics(self.broker, {f"{self.topic}.dead": 2}, {"max.message.bytes": str(LARGEST_LETTER)})
-
-    @property
-    def otlp(self) -> str:
-        return f"{self.prefix}.otlp"
-
-    def of_stage(self, encoding: str = "otlp") -> Settings:
-        kafka = {
-            "bootstrap_servers": self.broker.bootstrap,
-            "spans_topic": f"{self.prefix}.spans",
-            "dead_letter_topic": f"{self.topic}.dead",
-        }
-        otel = {"topics": [self.otlp], "encodings": {self.otlp: encoding}}
-        return Settings.model_validate({"kafka": kafka, "otel": otel})
-
-    def refuse(self, encoding: str) -> list[DeadLetter]:
-        """Send what the stage cannot read of its topic to the dead letters, as it does."""
-        settings = self.of_stage(encoding)
-        dead = rekey(self.messages(), settings.otel, settings.kafka.max_record_bytes).dead
-
-        async def run() -> None:
-            letters = DeadLetters(settings.kafka, "assemble", random.Random(1))
-            await letters.start()
-            try:
-                await letters.send(dead)
-            finally:
-                await letters.stop()
-
-        asyncio.run(run())
-        return dead
-
-    def messages(self, topic: str = "") -> list[Record]:
-        """Every message of the topic of spans, or of another one, by partition and offset."""
-
-        async def run() -> list[Record]:
-            source = TopicSource(
-                self.of_stage().kafka, [topic or self.otlp], None, ahead_s=0, late_s=0, batch_records=100
-            )
-            return [record async for found in source.read({}) for record in found.records]
-
-        return sorted(asyncio.run(run()), key=lambda one: (one.partition, one.offset))
-
-    def parts(self) -> Counter[tuple[bytes | None, bytes | None]]:
-        """The messages of kafka.spans_topic."""
-        return Counter((one.key, one.value) for one in self.messages(f"{self.prefix}.spans"))
-
-    def expected_parts(self, *values: bytes) -> Counter[tuple[bytes | None, bytes | None]]:
-        """What the stage makes of each of these messages."""
-        settings, records = self.of_stage(), {one.value: one for one in self.messages()}
-        found = [rekey([records[value]], settings.otel, settings.kafka.max_record_bytes) for value in values]
-        return Counter((output.key, output.value) for done in found for output in done.outputs)
-
-    def store(self) -> int:
-        settings = self.of_stage()
-        return store_stage_letters(settings.kafka, settings.otel, self.database)
-
-    def reasons(self) -> Counter[str]:
-        return Counter(letter.reason for letter in Letters(self.database).find(Wanted()))
-
-    def replay(self, *args: str) -> str:
-        done = self.command("replay", *args)
-        assert done.exit_code == 0, done.output
-        return done.stdout
-
-
 @pytest.fixture
 def scene(kafka: KafkaNode, database: Database, monkeypatch: pytest.MonkeyPatch) -> SpanScene:
-    made = SpanScene(kafka, database)
-    monkeypatch.setenv("RAGTIDE_KAFKA__SPANS_TOPIC", f"{made.prefix}.spans")
-    monkeypatch.setenv("RAGTIDE_OTEL__TOPICS", f'["{made.otlp}"]')
-
-    async def produce() -> None:
-        async with producer_of(kafka.bootstrap) as producer:
-            for number, value in enumerate(VALUES):
-                place = {"partition": number % 2, "headers": HEADERS}
-                await producer.send_and_wait(made.otlp, value, f"key {number}".encode(), **place)
-
-    asyncio.run(produce())
-    assert len(made.refuse("otlp_json")) == 4, "all but the one in JSON"
-    return made
-
-
-def test_letters_of_the_stage_are_stored_once_and_those_of_others_are_not(scene: SpanScene) -> None:
-    assert scene.store() == 4
-    stored = scene.stored()["dead_letters"]
-    assert sorted((row["partition"], row["offset"], row["size"]) for row in stored) == [
-        (0, 0, len(PROTO)),
-        (0, 1, len(b"neither")),
-        (0, 2, 0),
-        (1, 1, len(LARGE)),
-    ]
-    assert {(row["topic"], row["stage"]) for row in stored} == {(scene.otlp, "spans")}
-    assert scene.store() == 0
-    letter = {"topic": scene.otlp, "partition": "0", "offset": "7", "timestamp": "1", "lane": "assemble", "reason": "x"}
-    others: list[dict[str, str]] = [
-        {},
-        {**letter, "lane": "fast"},
-        {**letter, "topic": "rag.elsewhere"},
-        {**letter, "offset": "-1"},
-        {**letter, "partition": "9" * 30},
-        {**letter, "reason": "no slug\n"},
-        {**letter, "omitted": "value"},
-    ]
-    forged = [Sent(b"x", headers=[(f"dlq.{key}", value.encode()) for key, value in one.items()]) for one in others]
-    scene.send(*forged, topic=f"{scene.topic}.dead")
-    assert scene.store() == 0
-    assert scene.stored()["dead_letters"] == stored
-    assert scene.refuse("otlp_json") != []
-    assert scene.store() == 0, "sent again, as after a kill"
-    assert scene.stored()["dead_letters"] == stored
-
-
-def of_stage(scene: SpanScene, *offsets: int, **fields: str) -> list[Sent]:
-    """Letters as the stage sends them, of messages at these offsets."""
-    letter = {"topic": scene.otlp, "partition": "0", "timestamp": "1", "lane": "assemble", "reason": "not_otlp"}
-    return [
-        Sent(b"x", headers=[(f"dlq.{key}", value.encode()) for key, value in headers.items()])
-        for headers in ({**letter, "offset": str(offset), **fields} for offset in offsets)
-    ]
-
-
-@pytest.mark.parametrize("count", [2, 9], ids=["fewer than before", "more than before"])
-def test_letters_of_a_topic_that_was_created_again_are_all_stored_and_once(scene: SpanScene, count: int) -> None:
-    dead = f"{scene.topic}.dead"
-    scene.send(*of_stage(scene, 100, 101, 102, 103), topic=dead)
-    assert scene.store() == 8
-    delete(scene.broker, dead)
-    make_again(scene.broker, dead)
-    scene.send(*of_stage(scene, *range(200, 200 + count)), topic=dead)
-    assert scene.store() == count
-    assert scene.store() == 0
-    assert scene.reasons().total() == 8 + count
-
-
-def test_letters_that_anybody_wrote_replace_none_and_bring_no_text(scene: SpanScene) -> None:
-    scene.store()
-    stored = scene.stored()["dead_letters"]
-    first = next(row for row in stored if (row["partition"], row["offset"]) == (0, 0))
-    time_ms = str(round(first["time"].timestamp() * 1000))
-    forged = of_stage(scene, 0, reason="too_big", timestamp=time_ms, detail="call 0800 1234")
-    scene.send(*forged, *of_stage(scene, 100, 100, detail="call 0800 1234"), topic=f"{scene.topic}.dead")
-    assert scene.store() == 1
-    rows = scene.stored()["dead_letters"]
-    assert [row for row in rows if row["offset"] != 100] == stored
-    assert {row["detail"] for row in rows} == {
-        f"stage assemble: {reason}; `ragtide dead-letters replay` says more, and sends it if the cause is repaired"
-        for reason in ("not json", "not otlp", "no value")
-    }
-
-
-async def delete_first_record(broker: Broker, topic: str) -> None:
-    async with admin_of(broker.bootstrap) as admin:
-        await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=1)})
-
-
-def test_positions_stay_when_retention_deletes_the_first_letters(scene: SpanScene) -> None:
-    dead = f"{scene.topic}.dead"
-    scene.send(*of_stage(scene, 100, 101), topic=dead)
-    assert scene.store() == 6
-    asyncio.run(delete_first_record(scene.broker, dead))
-    assert scene.store() == 0
-    scene.send(*of_stage(scene, 102), topic=dead)
-    assert scene.store() == 1
-
-
-def test_an_old_letter_has_the_time_at_which_it_was_sent(scene: SpanScene) -> None:
-    dead, now_ms = f"{scene.topic}.dead", scene.sent_ms
-    scene.sent_ms = now_ms - 86_400_000
-    scene.send(*of_stage(scene, 100), topic=dead)
-    scene.sent_ms = now_ms
-    scene.send(*of_stage(scene, 101), topic=dead)
-    assert scene.store() == 6
-    times = scene.database.rows(
-        "SELECT offset, now() - ingested_at AS age FROM dead_letters WHERE offset >= 100 ORDER BY offset"
-    )
-    assert [(row["offset"], round(row["age"] / 86_400)) for row in times] == [(100, 1), (101, 0)]
-
-
-def test_without_a_stage_nothing_is_read(scene: SpanScene) -> None:
-    settings = scene.of_stage()
-    for name in ("spans_topic", "dead_letter_topic"):
-        kafka = settings.kafka.model_copy(update={name: "nowhere"})
-        assert store_stage_letters(kafka, settings.otel, scene.database) == 0
+    return refused_spans(kafka, database, monkeypatch)
 
 
 def test_the_spans_of_mended_ones_go_where_the_stage_sends_them_and_each_once(scene: SpanScene) -> None:

@@ -109,8 +109,8 @@ def test_without_agreement_the_documents_stay_as_they_were_recorded() -> None:
 def test_without_recorded_ids_the_chunks_of_the_prompt_stand_alone_each_once(documents: str | None) -> None:
     prompt = f"<doc>{HOURS}</doc><doc>{PRICES}</doc><doc>{HOURS}</doc>"
     spans = rag(prompt)
-    recorded_ = {} if documents is None else {"gen_ai__retrieval__documents": documents}
-    spans[1] = span(2, 1, 1, 2, gen_ai__operation__name="retrieval", **recorded_)
+    retrieval: dict[str, Any] = {} if documents is None else {"gen_ai__retrieval__documents": documents}
+    spans[1] = span(2, 1, 1, 2, gen_ai__operation__name="retrieval", **retrieval)
     assert chunks(one(spans, **DOCS)) == [
         {"rank": 1, "text": HOURS, "source": "prompt"},
         {"rank": 2, "text": PRICES, "source": "prompt"},
