@@ -1,11 +1,14 @@
 """Store the dead letters of stage `assemble` in table `dead_letters`: the stage itself has no ClickHouse.
 
-They are read from the dead-letter topic, behind a position in table `cursors`. A letter that is read twice is one row.
+They are read from the dead-letter topic, behind a position in table `cursors`. A topic that was deleted and
+created again has positions of its own. A letter that is read twice is one row.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from typing import NamedTuple
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -24,13 +27,12 @@ from ragtide.stream.kafka.end_offsets import ISOLATION, end_offsets
 from ragtide.stream.kafka.shutdown import stop_consumer
 from ragtide.stream.settings.otel import OtelSettings
 from ragtide.stream.settings.sections import KafkaSettings
-from ragtide.stream.terminal_text import plain
 from ragtide.stream.worker.assembly.rekeying import STAGE
 
 _LANE = b"assemble"
 _POLL_MS = 1000
 _RECORDS = 500
-_LONGEST_DETAIL = 1_000  # characters
+_RECENT = timedelta(hours=1)  # alerts count the letters that were stored within it
 _MOST_PARTITIONS, _MOST_OFFSETS = 1 << 31, 1 << 63
 
 
@@ -39,6 +41,38 @@ class _Coordinates(msgspec.Struct):
 
     size: int
     sha256: str
+
+
+class _Message(NamedTuple):
+    """What a letter is of; `time` is the broker's."""
+
+    topic: str
+    partition: int
+    offset: int
+    time: datetime
+
+
+class _Position(NamedTuple):
+    """The next offset of a partition, and the cursor that has it."""
+
+    cursor: str
+    offset: int
+
+
+class _OldLetterRow(NamedTuple):
+    """Table `dead_letters`, with the time at which the stage sent the letter: alerts of today are not about it."""
+
+    run_id: str
+    topic: str
+    partition: int
+    offset: int
+    time: datetime
+    reason: str
+    detail: str
+    stage: str
+    size: int
+    sha256: str
+    ingested_at: datetime
 
 
 def store_stage_letters(kafka: KafkaSettings, otel: OtelSettings, database: Database) -> int:
@@ -79,37 +113,80 @@ async def _store(kafka: KafkaSettings, otel: OtelSettings, database: Database) -
 
 async def _read(consumer: AIOKafkaConsumer, topics: frozenset[str], database: Database) -> int:
     begin = await consumer.beginning_offsets(list(consumer.assignment()))
-    ends = await end_offsets(consumer, begin)
-    following = {at: _first(database, at, begin[at], end) for at, end in ends.items()}
-    for at, offset in following.items():
-        consumer.seek(at, offset)
+    ends = {at: end for at, end in (await end_offsets(consumer, begin)).items() if end > begin[at]}
+    created = await _created_ms(consumer, {at: begin[at] for at in ends})
+    following = {at: _position(database, at, begin[at], end, created.get(at)) for at, end in ends.items()}
+    for at, position in following.items():
+        consumer.seek(at, position.offset)
     count = 0
-    while behind := [at for at, end in ends.items() if following[at] < end]:
+    while behind := [at for at, end in ends.items() if following[at].offset < end]:
         fetched = await consumer.getmany(*behind, timeout_ms=_POLL_MS, max_records=_RECORDS)
-        rows = [row for records in fetched.values() for row in _rows(records, topics)]
-        if rows:
-            await asyncio.to_thread(database.insert, "dead_letters", rows)
-            count += len(rows)
+        for records in fetched.values():
+            count += await asyncio.to_thread(_store_letters, database, records, topics)
         for at in behind:
-            position = await consumer.position(at)
-            if position > following[at]:
-                following[at] = position
-                await asyncio.to_thread(cursors.save, database, _cursor(at), position)
+            offset = await consumer.position(at)
+            if offset > following[at].offset:
+                following[at] = following[at]._replace(offset=offset)
+                await asyncio.to_thread(cursors.save, database, *following[at])
     return count
 
 
-def _first(database: Database, at: TopicPartition, begin: int, end: int) -> int:
-    """The stored position; of a topic that was created again, the beginning."""
-    position = cursors.load(database, _cursor(at))
-    return position if begin <= position <= end else begin
+async def _created_ms(consumer: AIOKafkaConsumer, begin: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """The time of the first record of each partition that still has all of its records: it tells topics apart."""
+    whole = [at for at, offset in begin.items() if offset == 0]
+    found = await consumer.offsets_for_times(dict.fromkeys(whole, 0)) if whole else {}
+    return {at: first.timestamp for at, first in found.items() if first is not None and first.timestamp > 0}
 
 
-def _cursor(at: TopicPartition) -> str:
-    return f"stage letters:{at.topic}/{at.partition}"
+def _position(database: Database, at: TopicPartition, begin: int, end: int, created_ms: int | None) -> _Position:
+    """The stored position; of a topic that was created again, the beginning.
+
+    Once retention has deleted the first record, the newest known time of it counts.
+    """
+    name = f"stage letters:{at.topic}/{at.partition}"
+    known_ms = cursors.load(database, name)
+    if created_ms is None:
+        created_ms = known_ms
+    elif created_ms > known_ms:
+        cursors.save(database, name, created_ms)
+    cursor = f"{name}@{created_ms}"
+    offset = cursors.load(database, cursor)
+    return _Position(cursor, offset if begin <= offset <= end else begin)
 
 
-def _rows(records: Sequence[Record], topics: frozenset[str]) -> list[DeadLetterRow]:
-    return [row for record in records if (row := _row(record, topics)) is not None]
+def _store_letters(database: Database, records: Sequence[Record], topics: frozenset[str]) -> int:
+    """Store the letters of the stage among the records that the table has not; return their number.
+
+    Anybody may have written a letter, so the first one of a position counts. An old one, as at the first run, has the
+    time at which it was sent. The others have that of the server's clock.
+    """
+    oldest_ms = (datetime.now(UTC) - _RECENT).timestamp() * 1000
+    letters: dict[_Message, tuple[Record, DeadLetterRow]] = {}
+    for record in records:
+        if (row := _row(record, topics)) is not None:
+            letters.setdefault(_Message(row.topic, row.partition, row.offset, row.time), (record, row))
+    known = _stored(database, letters)
+    new = [one for position, one in letters.items() if position not in known]
+    database.insert("dead_letters", [row for record, row in new if record.timestamp >= oldest_ms])
+    old = [_OldLetterRow(*row, broker_time(record)) for record, row in new if record.timestamp < oldest_ms]
+    database.insert("dead_letters", old)
+    return len(new)
+
+
+def _stored(database: Database, letters: Collection[_Message]) -> set[_Message]:
+    """Those that the table has, and others of these topics and offsets."""
+    if not letters:
+        return set()
+    rows = database.rows(
+        "SELECT DISTINCT topic, partition, offset, time FROM dead_letters WHERE run_id = {run:String} "
+        "AND topic IN {topics:Array(String)} AND offset IN {offsets:Array(UInt64)}",
+        {
+            "run": LIVE,
+            "topics": sorted({one.topic for one in letters}),
+            "offsets": sorted({one.offset for one in letters}),
+        },
+    )
+    return {_Message(**row) for row in rows}
 
 
 def _row(sent: Record, topics: frozenset[str]) -> DeadLetterRow | None:
@@ -118,7 +195,7 @@ def _row(sent: Record, topics: frozenset[str]) -> DeadLetterRow | None:
     if letter is None or letter.fields.get("dlq.lane") != _LANE or letter.record.topic not in topics:
         return None
     record, fields = letter
-    reason, detail = (fields.get(f"dlq.{name}", b"").decode(errors="replace") for name in ("reason", "detail"))
+    reason = fields.get("dlq.reason", b"").decode(errors="replace")
     if not is_slug(reason) or not 0 <= record.partition < _MOST_PARTITIONS or not 0 <= record.offset < _MOST_OFFSETS:
         return None
     value = record.value or b""
@@ -130,4 +207,10 @@ def _row(sent: Record, topics: frozenset[str]) -> DeadLetterRow | None:
             return None
         size, digest = omitted.size, omitted.sha256
     at = (record.topic, record.partition, record.offset, broker_time(record))
-    return DeadLetterRow(LIVE, *at, reason, plain(detail)[:_LONGEST_DETAIL], STAGE, size, digest)
+    return DeadLetterRow(LIVE, *at, reason, _detail(reason), STAGE, size, digest)
+
+
+def _detail(reason: str) -> str:
+    """Words of our own: those of the letter may be anybody's."""
+    why = reason.replace("_", " ")
+    return f"stage assemble: {why}; `ragtide dead-letters replay` says more, and sends it if the cause is repaired"

@@ -263,16 +263,29 @@ class ScoreExport:
             logger.warning("%s took %d scores with an answer that cannot be read", self._sender.name, events)
             return _Tried(None, True)
         lost = _rejected_events(run.writer, self._settings.signal, rows, accepted.rejected)
+        self._log_rejected(lost, events, accepted.why, is_final=not run.refused)
+        if lost.least >= events:  # the position may stay before these rows
+            run.left_out.append(_LeftOut(rows[-1].position, "rejected", events))
+            return _Tried(None, False)
         run.count("rejected", lost.least)
         run.count("unknown", lost.most - lost.least)
         run.count("sent", events - lost.most)
-        self._log_rejected(lost, events, accepted.why)
-        return _Tried(None, lost.least < events)
+        return _Tried(None, True)
 
-    def _log_rejected(self, lost: _Lost, events: int, why: str) -> None:
-        """Say what the target rejected, which is not sent again, and what it warns about."""
+    def _log_rejected(self, lost: _Lost, events: int, why: str, *, is_final: bool) -> None:
+        """Say what the target rejected, and what it warns about.
+
+        Rejected scores are not sent again. Not `is_final`: unless the target accepts no score of the run.
+        """
         name, reason = self._sender.name, why or "it gives no reason"
-        if lost.least >= events:
+        if lost.least >= events and not is_final:
+            logger.error(
+                "%s rejected all of %d scores after it refused others; they are sent again unless it accepts one: %s",
+                name,
+                events,
+                reason,
+            )
+        elif lost.least >= events:
             logger.error("%s rejected all of %d scores, which are not sent again: %s", name, events, reason)
         elif lost.most:
             number = f"{lost.least}" if lost.least == lost.most else f"{lost.least} to {lost.most}"

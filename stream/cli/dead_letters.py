@@ -148,8 +148,8 @@ def replay_letters(run_id: str, any_time: bool, by: str | None, config: Path | N
     given: live tables would delete it at once, or get a partition for its day. If stopped or killed, repeat the command
     to continue; a repetition leaves the same rows. With --run, rows go to that run and the dead letters stay open.
 
-    Messages of spans, which stage assemble could not read, are sent to their topics again, as they came. Those that
-    it would refuse again stay open. They are replayed into live only.
+    Of messages that stage assemble could not read, the spans are sent to kafka.spans_topic, as the stage does. Those
+    that it would refuse again stay open. They are replayed into live only.
 
     \b
     Examples:
@@ -176,7 +176,7 @@ def replay_letters(run_id: str, any_time: bool, by: str | None, config: Path | N
             say(f"{len(others) - len(found):,} are labels, which are no traces: mend them and send them again")
         if spans:
             _replay_spans(settings, letters, spans, run_id, actor)
-        if not found and (spans or run_id == wanted.run_id):
+        if not found and (run_id == wanted.run_id or (spans and not letters.is_unfinished(run_id))):
             if not spans:
                 say(f"no open {wanted}")
             return
@@ -206,7 +206,7 @@ def _spans(letters: "Sequence[Letter]") -> "tuple[Sequence[Letter], Sequence[Let
 
 
 def _replay_spans(settings: "Settings", letters: "Letters", found: "Sequence[Letter]", run_id: str, actor: str) -> None:
-    """Send messages of spans to their topics again; say what became of all."""
+    """Send the spans of messages to kafka.spans_topic; say what became of all."""
     from ragtide.sinks.rows import LIVE
     from ragtide.stream.dead_letters.source import MarkReplayed
     from ragtide.stream.dead_letters.spans import SpanReplay
@@ -220,13 +220,16 @@ def _replay_spans(settings: "Settings", letters: "Letters", found: "Sequence[Let
     if foreign:
         say(f"{foreign:,} are of {settings.kafka.spans_topic} (kafka.spans_topic) and not of stage assemble: drop them")
     if unread := len(found) - len(wanted) - foreign:
-        say(f"{unread:,} are of topics that otel.topics and otel.log_topics do not name: stage assemble reads them not")
+        say(
+            f"{unread:,} are of topics that otel.topics and otel.log_topics do not name: stage assemble does not read "
+            "them"
+        )
     if wanted:
         on_sent = MarkReplayed(letters, run_id, actor)
         done = SpanReplay(settings.kafka, otel, letters.database, on_sent).run(wanted)
         say(
-            f"spans: {done.sent:,} of {len(wanted):,} dead letters sent to their topics again, {done.failed:,} failed "
-            f"again, {len(wanted) - done.sent - done.failed:,} in no topic any more"
+            f"spans: {done.sent:,} of {len(wanted):,} dead letters sent to {settings.kafka.spans_topic}, "
+            f"{done.failed:,} failed again, {len(wanted) - done.sent - done.failed:,} in no topic any more"
         )
 
 

@@ -132,8 +132,12 @@ class Letters:
 
     def to_replay(self, wanted: Wanted, run_id: str) -> list[Letter]:
         """Find the open letters, without those that an unfinished replay into `run_id` has stored."""
+        return self.find(wanted, [run_id] if self.is_unfinished(run_id) else [])
+
+    def is_unfinished(self, run_id: str) -> bool:
+        """Whether a replay into the run began and did not end."""
         left = Runs(self.database).find(run_id)
-        return self.find(wanted, [run_id] if left is not None and left.state == STARTED else [])
+        return left is not None and left.state == STARTED
 
     def groups(self, wanted: Wanted) -> list[Group]:
         """Count letters by reason and partition, the largest group first. The limit counts groups."""

@@ -41,13 +41,16 @@ class Contexts(NamedTuple):
             return self.missing.reason == "not_sent"
         return self.missing.reason == "no_text" and all(one.text is None for one in self.documents)
 
-    def with_texts(self, texts: Sequence[str], span: Span, source: Source) -> "Contexts":
-        """The same chunks with texts of the prompt, by rank; if there are more or fewer texts, chunks of these alone.
+    def with_texts(self, texts: Sequence[str], span: Span, source: Source) -> "Contexts | Missing":
+        """The same chunks with texts of the prompt, by rank. The source of such a chunk is `prompt`.
 
-        The source of such a chunk is `prompt`.
+        If their numbers differ, nothing tells which text belongs to which document: a retrieval that recorded ids,
+        scores or sources keeps them, without texts. If it recorded none, the chunks are those of the prompt alone.
         """
         if len(texts) == len(self.documents):
             documents = [one._replace(text=text) for one, text in zip(self.documents, texts, strict=True)]
+        elif any((one.id, one.score, one.source) != (None, None, None) for one in self.documents):
+            return Missing("not_in_prompt", f"texts: {len(texts)}, documents: {len(self.documents)}")
         else:
             documents = [Document(None, text, None, None, {}) for text in dict.fromkeys(texts)]
         documents = [one._replace(source=FROM_PROMPT) for one in documents]

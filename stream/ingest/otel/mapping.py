@@ -258,15 +258,22 @@ class _Mapper:
         """The chunks with texts of the prompt, if none was recorded and the settings ask for it; counts both ends."""
         if self._prompt_rule is None or not contexts.lacks_texts:
             return contexts
-        answer, question = self._answer_span, self._mapped.fields.get("question")
+        question, origin = self._mapped.fields.get("question"), self._mapped.origins.get("question")
         asked = question if isinstance(question, str) else ""
-        found = self._prompt_rule.find(answer, asked)
+        answer = self._answer_span
+        is_from_prompt = (
+            answer is not None
+            and origin is not None
+            and (origin.span_id == answer.span_id and origin.attribute in _PROMPTS)
+        )
+        chunks = self._prompt_rule.find(answer, asked, is_from_prompt=is_from_prompt)
+        found = chunks if isinstance(chunks, Missing) else contexts.with_texts(*chunks)
         if isinstance(found, Missing):
             self._tree.counts["contexts_not_in_prompt"] += 1
             return contexts if contexts.chunks is None else contexts._replace(missing=found)
         self._tree.counts["contexts_from_prompt"] += 1
         self._attributes["contexts_from"] = FROM_PROMPT
-        return contexts.with_texts(found.texts, found.span, found.source)
+        return found
 
     def _set_segments(self) -> None:
         """Segments that the application names itself; of several spans, the shallowest one's value."""
@@ -283,7 +290,12 @@ class _Mapper:
                     break
 
     def _cut_question(self, contexts: Contexts) -> None:
-        """Cut chunks out of a question that is the prompt of the LLM call: the longest first."""
+        """Cut chunks out of a question that is the prompt of the LLM call: the longest first.
+
+        Chunks of the prompt whose ends are unknown may hold the question itself: it stays.
+        """
+        if contexts.setting and self._prompt_rule is not None and not self._prompt_rule.finds_ends:
+            return
         question, origin = self._mapped.fields.get("question"), self._mapped.origins.get("question")
         if not isinstance(question, str) or origin is None or origin.attribute not in _PROMPTS:
             return

@@ -15,6 +15,7 @@ from ragtide.stream.settings.prompt_markers import Markers, compile_markers
 
 LONGEST_PROMPT = 1_000_000  # characters
 MOST_MATCHES = 1_000  # of the markers: more find something else than chunks
+_TOO_LONG = f"it has more than {LONGEST_PROMPT:,} characters"
 
 
 class PromptChunks(NamedTuple):
@@ -36,21 +37,31 @@ class PromptRule:
     def __init__(self, markers: Markers | None) -> None:
         self._markers = markers
 
-    def find(self, answer: Span | None, question: str) -> PromptChunks | Missing:
-        """Find chunks in the last user message of the LLM call, or in its last system message; else say why not."""
+    @property
+    def finds_ends(self) -> bool:
+        """Whether the end of every chunk is known. If not, the last one may hold text that follows the chunks."""
+        return self._markers is None or self._markers.end is not None
+
+    def find(self, answer: Span | None, question: str, *, is_from_prompt: bool = False) -> PromptChunks | Missing:
+        """Find chunks in the last user message of the LLM call, or in its last system message; else say why not.
+
+        `is_from_prompt`: the question is that user message, since it is recorded nowhere else.
+        """
         if answer is None:
             return _not_found("no LLM call came")
         messages = [found for readers in PROMPT_READERS if (found := _message(answer, readers)) is not None]
         if not messages:
             return _not_found("its text is not recorded")
+        if self._markers is None:
+            if is_from_prompt:
+                return _not_found("the question is recorded in it alone, so that nothing tells them apart")
+            return _whole(answer, messages, question)
         short = [one for one in messages if len(one.text) <= LONGEST_PROMPT]
         if not short:
-            return _not_found(f"it has more than {LONGEST_PROMPT:,} characters")
-        if self._markers is None:
-            return _whole(answer, short, question)
+            return _not_found(_TOO_LONG)
         why = "the markers are not in it"
         for message in short:
-            texts = _cut(self._markers, message.text.encode(errors="replace"))
+            texts = _cut(self._markers, message.text.encode(errors="replace"), question.strip())
             if texts:
                 return PromptChunks(texts, answer, message.source)
             if texts is None:
@@ -80,12 +91,16 @@ def _not_found(why: str) -> Missing:
 
 
 def _whole(answer: Span, messages: Sequence[_Message], question: str) -> PromptChunks | Missing:
-    """The longer one of the messages without the question: the other one has instructions, or nothing else."""
-    rests = [one._replace(text=_without_last(one.text, question.strip())) for one in messages]
-    longest = max(rests, key=lambda one: len(one.text))
-    if not longest.text:
-        return _not_found("it is the question alone")
-    return PromptChunks([longest.text], answer, longest.source)
+    """The user message without the question; if it is the question alone, or not recorded, the system message.
+
+    A system message beside other text of the user has the instructions.
+    """
+    for message in messages:
+        if len(message.text) > LONGEST_PROMPT:
+            return _not_found(_TOO_LONG)
+        if rest := _without_last(message.text, question.strip()):
+            return PromptChunks([rest], answer, message.source)
+    return _not_found("it is the question alone")
 
 
 def _without_last(text: str, part: str) -> str:
@@ -93,10 +108,11 @@ def _without_last(text: str, part: str) -> str:
     return f"{before}{after}".strip() if found else text.strip()
 
 
-def _cut(markers: Markers, message: bytes) -> list[str] | None:
+def _cut(markers: Markers, message: bytes, question: str) -> list[str] | None:
     """The texts between markers, without blank ones; None if there are too many matches.
 
-    A chunk without its end is none: the message was cut short.
+    A chunk without its end is none: the message was cut short. Where ends are not marked, the last chunk is the rest of
+    the message without the question.
     """
     texts: list[str] = []
     at = matches = 0
@@ -106,7 +122,10 @@ def _cut(markers: Markers, message: bytes) -> list[str] | None:
         begin, after = opened.end(), opened.start() + 1  # a marker may be of no length, as a boundary of a word
         if markers.end is None:
             following = markers.start.search(message, max(begin, after))
-            stop = at = len(message) if following is None else following.start()
+            if following is None:
+                text = _without_last(message[begin:].decode(errors="replace"), question)
+                return [*texts, text] if text else texts
+            stop = at = following.start()
         else:
             closed = markers.end.search(message, begin)
             if closed is None:

@@ -80,7 +80,7 @@ def test_a_rejected_span_counts_with_all_its_scores(
 
 
 def test_rows_that_are_refused_are_left_out_for_no_target_that_rejects_the_others(
-    database: Database, receiver: Receiver
+    database: Database, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     export = exporting(database, receiver)
     for number in range(1, 5):
@@ -88,5 +88,20 @@ def test_rows_that_are_refused_are_left_out_for_no_target_that_rejects_the_other
     receiver.script += [Answer(400), Answer(400), Answer(400), rejecting(1), rejecting(2)]
     with pytest.raises(ConfigError, match="refuses every score"):
         export.run()
-    assert export.counts() == {"rejected": 3}
+    assert export.counts() == {}, "they are sent again"
+    assert "not sent again" not in caplog.text
+    assert "rejected all of 2 scores after it refused others; they are sent again unless it accepts one" in caplog.text
     assert export.run(DELAY_S) == 4
+    assert export.counts() == {"sent": 4}
+
+
+def test_rejected_scores_among_refused_ones_are_counted_once_the_target_accepts_a_later_one(
+    database: Database, receiver: Receiver
+) -> None:
+    export = exporting(database, receiver)
+    for number in range(1, 5):
+        export.store(score(number), after_s=0.001)
+    receiver.script += [Answer(400), Answer(400), Answer(400), rejecting(1), rejecting(1)]
+    assert export.run() == 1
+    assert export.counts() == {"refused": 1, "rejected": 2, "sent": 1}
+    assert export.run() == 0

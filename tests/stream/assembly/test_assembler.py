@@ -278,7 +278,8 @@ def test_hostile_spans_become_what_they_map_to_and_the_next_trace_is_whole(name:
 
 def test_texts_come_from_the_prompt_if_the_settings_say_so() -> None:
     spans, _ = recorded("genai_langchain")
-    otel = OTEL.model_copy(update={"contexts_from_prompt": "whole"})
+    markers = {"contexts_from_prompt": "delimited", "context_start": "^Answer from: |\n"}
+    otel = OTEL.model_copy(update=markers)
     for settings, found in ((OTEL, 0), (otel, 1)):
         stage = Stage(settings)
         stage.write(0, spans[0].trace_id, part(*spans))

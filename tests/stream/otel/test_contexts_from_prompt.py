@@ -19,6 +19,7 @@ from tests.stream.otel.scene import ANSWER, HOURS, LIMITS, NAMES, PRICES, QUESTI
 DOCS = {"contexts_from_prompt": "delimited", "context_start": "<doc[^>]*>", "context_end": "</doc>"}
 LINES = {"contexts_from_prompt": "delimited", "context_start": "^Answer from: |\n"}
 WHOLE = {"contexts_from_prompt": "whole"}
+ONE = '[{"id": "h", "score": 0.9}]'
 IDS = '[{"id": "h", "score": 0.9}, {"id": "p", "score": null}]'
 DOC_PROMPT = f"Use this.\n<doc id=1>{HOURS}</doc>\n<doc id=2>\n{PRICES}\n</doc>\nQuestion: {QUESTION}"
 
@@ -57,7 +58,7 @@ def test_recorded_traces_change_only_where_a_retrieval_has_no_text(name: str, ot
     spans, logs = recorded(name)
     before, after = map_spans(spans, logs), map_spans(spans, logs, prompt_rule(OtelSettings.model_validate(otel)))
     is_changed = before.traces[0].encode() != after.traces[0].encode()
-    expected = name in ("genai_langchain", "genai_langchain_events") and otel is not DOCS
+    expected = name in ("genai_langchain", "genai_langchain_events") and otel is LINES
     assert is_changed == expected
     assert (after.counts["contexts_from_prompt"] > 0) == expected
 
@@ -94,12 +95,47 @@ def test_ids_and_scores_come_by_rank_where_the_counts_agree() -> None:
     ]
 
 
-def test_without_agreement_the_chunks_of_the_prompt_stand_alone_each_once() -> None:
+def test_without_agreement_the_documents_stay_as_they_were_recorded() -> None:
     prompt = f"<doc>{HOURS}</doc><doc>{PRICES}</doc><doc>{HOURS}</doc>"
-    assert chunks(one(rag(prompt), **DOCS)) == [
+    for documents in (IDS, '[{"id": null, "score": 0.5}]'):
+        found = mapped(rag(prompt, documents), **DOCS)
+        count = len(json.loads(documents))
+        assert found.counts["contexts_not_in_prompt"] == 1
+        assert chunks(found.traces[0]) == chunks(one(rag(prompt, documents)))
+        assert found.traces[0].missing["contexts.text"] == ("not_in_prompt", f"texts: 3, documents: {count}")
+
+
+@pytest.mark.parametrize("documents", ["[{}]", None])
+def test_without_recorded_ids_the_chunks_of_the_prompt_stand_alone_each_once(documents: str | None) -> None:
+    prompt = f"<doc>{HOURS}</doc><doc>{PRICES}</doc><doc>{HOURS}</doc>"
+    spans = rag(prompt)
+    retrieval: dict[str, Any] = {} if documents is None else {"gen_ai__retrieval__documents": documents}
+    spans[1] = span(2, 1, 1, 2, gen_ai__operation__name="retrieval", **retrieval)
+    assert chunks(one(spans, **DOCS)) == [
         {"rank": 1, "text": HOURS, "source": "prompt"},
         {"rank": 2, "text": PRICES, "source": "prompt"},
     ]
+
+
+SEPARATORS = {"contexts_from_prompt": "delimited", "context_start": "^Context: |\n---\n|\n\nQuestion: "}
+LONG = "The museum opens at nine, and the last visitors are let in at five."
+
+
+@pytest.mark.parametrize("start", ["^Context: |\n---\n", SEPARATORS["context_start"]])
+def test_a_last_chunk_without_a_marked_end_holds_no_question(start: str) -> None:
+    prompt = f"Context: {HOURS}\n---\n{PRICES}\n\nQuestion: {QUESTION}"
+    found = [chunk["text"] for chunk in chunks(one(rag(prompt), **{**SEPARATORS, "context_start": start}))]
+    assert found == [HOURS, PRICES if "Question" in start else f"{PRICES}\n\nQuestion:"]
+
+
+@pytest.mark.parametrize("start", ["^Context: |\n---\n", SEPARATORS["context_start"]])
+def test_a_question_that_is_a_prompt_without_marked_ends_stays(start: str) -> None:
+    prompt = f"Context: {HOURS}\n---\n{LONG}\n\nQuestion: {QUESTION}"
+    spans = rag(prompt)
+    spans[1] = span(2, 1, 1, 2, gen_ai__operation__name="retrieval")
+    trace = fields_of(one(spans, **{**SEPARATORS, "context_start": start}))
+    assert trace["question"] == prompt
+    assert trace["attributes"] == {"contexts_from": "prompt"}
 
 
 def test_documents_without_ids_have_the_hash_of_their_text() -> None:
@@ -124,7 +160,7 @@ def test_the_system_message_is_read_where_the_users_has_no_markers() -> None:
     trace = one(rag("", gen_ai__input__messages=json.dumps(messages)), **DOCS)
     assert [chunk["text"] for chunk in chunks(trace)] == [HOURS, PRICES]
     messages[1] = {"role": "user", "parts": [{"type": "text", "content": "<doc>other</doc>"}]}
-    trace = one(rag("", gen_ai__input__messages=json.dumps(messages)), **DOCS)
+    trace = one(rag("", ONE, gen_ai__input__messages=json.dumps(messages)), **DOCS)
     assert [chunk["text"] for chunk in chunks(trace)] == ["other"]
 
 
@@ -156,12 +192,43 @@ def test_events_of_a_span_hold_prompts_too() -> None:
     assert [chunk["text"] for chunk in chunks(one(spans, **DOCS))] == [HOURS, PRICES]
 
 
+def with_system(system: str, user: str) -> str:
+    roles = {"system": system, "user": user}
+    return json.dumps(
+        [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in roles.items() if text]
+    )
+
+
 def test_the_whole_message_without_the_question_is_one_chunk() -> None:
-    trace = one(rag(f"{HOURS}\n{QUESTION}\n{PRICES}\n{QUESTION}"), **WHOLE)
-    assert chunks(trace) == [{"rank": 1, "text": f"{HOURS}\n{QUESTION}\n{PRICES}", "source": "prompt"}]
-    spans, _ = recorded("genai_langchain")  # its user message is the question
-    [chunk] = chunks(one(spans, **WHOLE))
-    assert chunk["text"] == f"Answer from: {HOURS}\n{PRICES}"
+    text = f"{HOURS}\n{QUESTION}\n{PRICES}"
+    [chunk] = chunks(one(rag(f"{text}\n{QUESTION}", ONE), **WHOLE))
+    assert chunk == {"rank": 1, "id": "h", "score": 0.9, "text": text, "source": "prompt"}
+
+
+def test_the_whole_system_message_is_read_if_the_users_is_the_question_or_not_recorded() -> None:
+    for user in (QUESTION, ""):
+        messages = with_system(f"Answer from: {HOURS}", user)
+        [chunk] = chunks(one(rag("", ONE, gen_ai__input__messages=messages), **WHOLE))
+        assert chunk["text"] == f"Answer from: {HOURS}"
+
+
+def test_instructions_of_the_system_message_are_no_chunk() -> None:
+    instructions = "You are the assistant of a museum. Be brief and polite. Answer from the context alone. " * 5
+    messages = with_system(instructions, f"{HOURS}\n{QUESTION}")
+    [chunk] = chunks(one(rag("", ONE, gen_ai__input__messages=messages), **WHOLE))
+    assert chunk["text"] == HOURS
+    messages = with_system(instructions, "x" * (LONGEST_PROMPT + 1))
+    trace = one(rag("", ONE, gen_ai__input__messages=messages), **WHOLE)
+    assert trace.missing["contexts.text"] == ("not_in_prompt", f"it has more than {LONGEST_PROMPT:,} characters")
+
+
+def test_the_whole_message_needs_a_question_that_is_recorded_elsewhere() -> None:
+    for messages in (with_system("Be brief.", f"{HOURS}\n{QUESTION}"), with_system(f"From: {HOURS}", QUESTION)):
+        spans = rag("", gen_ai__input__messages=messages)
+        spans[1] = span(2, 1, 1, 2, gen_ai__operation__name="retrieval", gen_ai__retrieval__documents=ONE)
+        found = mapped(spans, **WHOLE)
+        assert found.counts["contexts_not_in_prompt"] == 1
+        assert "the question is recorded in it alone" in str(found.traces[0].missing["contexts.text"])
 
 
 def test_a_prompt_of_the_question_alone_has_no_chunk() -> None:
@@ -234,7 +301,7 @@ def test_of_several_llm_calls_the_one_that_wrote_the_answer_is_read() -> None:
 
 def test_a_question_that_is_the_prompt_loses_the_chunks_found_in_it() -> None:
     spans = rag(f"<doc>{HOURS}\n{PRICES}\nBoth are from the site of the museum.</doc>\nWhen?")
-    spans[1] = span(2, 1, 1, 2, gen_ai__operation__name="retrieval", gen_ai__retrieval__documents=IDS)
+    spans[1] = span(2, 1, 1, 2, gen_ai__operation__name="retrieval", gen_ai__retrieval__documents=ONE)
     trace = fields_of(one(spans, **DOCS))
     assert trace["question"] == "<doc></doc>\nWhen?"
     assert (trace["attributes"]["question_from"], trace["attributes"]["contexts_from"]) == ("prompt", "prompt")
