@@ -80,6 +80,10 @@ class Judge(Protocol):
         """Start the call and return. `done` is called once, from any thread."""
         ...
 
+    def flush(self, waiting: int) -> None:
+        """Send calls that are gathered: no further one comes before a reply. `waiting` calls have none yet."""
+        ...
+
     def close(self) -> None:
         """End all calls, which fail."""
         ...

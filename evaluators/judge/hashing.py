@@ -15,6 +15,9 @@ class HashingJudge:
         """One endpoint."""
         return "hashing"
 
+    def flush(self, waiting: int) -> None:
+        """Do nothing: no call is gathered."""
+
     def close(self) -> None:
         """Do nothing."""
 

@@ -12,7 +12,7 @@ from ragtide.stream.api.effective_settings import NO_CHANGES, Changes, evaluatio
 from ragtide.stream.api.inputs import Item, RefusedItem, Source, open_source
 from ragtide.stream.api.progress import progress_bar
 from ragtide.stream.api.result import Rejected, Result
-from ragtide.stream.assembly import assemble, restrict
+from ragtide.stream.assembly import assemble, gather_traces, restrict
 from ragtide.stream.ingest.adjustments import Adjustments, describe_unknown
 from ragtide.stream.ingest.decoding import Limits
 from ragtide.stream.ingest.normalisations import RULES
@@ -71,14 +71,17 @@ def evaluate_source(
     known: Mapping[str, Evaluator],
     progress: bool | None = None,
     max_usd: float | None = None,
+    by_batch: bool = False,
 ) -> Result:
     """Evaluate the records of a source with the evaluators that the settings choose of those known.
 
-    `max_usd` limits what judges may cost in all.
+    `max_usd` limits what judges may cost in all. With `by_batch` they are asked by the batch API of their endpoints.
     """
+    if by_batch:
+        settings = gather_traces(settings)
     privacy = settings.privacy.model_copy(update={"store_embeddings": False})  # nothing is stored
     settings = settings.model_copy(update={"privacy": privacy})
-    made = assemble(settings, None, run_id=_RUN, timely=False, evaluators=known, max_usd=max_usd)
+    made = assemble(settings, None, run_id=_RUN, timely=False, evaluators=known, max_usd=max_usd, by_batch=by_batch)
     if not made.plan.prepared:
         off = "; ".join(f"{id}: {reason}" for id, reason in made.plan.unavailable.items())
         raise ConfigError(f"no evaluator can run{f': {off}' if off else ''}; `ragtide evaluators` lists all")

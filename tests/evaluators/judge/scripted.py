@@ -28,6 +28,9 @@ class ScriptedJudge:
             assert said.fault(call.counts) is None
         done(said)
 
+    def flush(self, waiting: int) -> None:
+        pass
+
     def close(self) -> None:
         pass
 

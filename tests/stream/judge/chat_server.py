@@ -139,23 +139,30 @@ async def cut_connection(sent: Sent, request: web.Request) -> web.StreamResponse
 def chat_server(otherwise: Behaviour, *script: Behaviour, **options: Any) -> Iterator[ChatServer]:
     """Run the server in a thread of its own."""
     server = ChatServer(otherwise, list(script), **options)
-    loop = asyncio.new_event_loop()
     app = web.Application(client_max_size=1 << 30)
     app.router.add_post("/{path:.*}", server.handle)
+    with serving(app) as server.url:
+        yield server
+
+
+@contextmanager
+def serving(app: web.Application) -> Iterator[str]:
+    """Serve an application in a thread of its own, and provide its base URL."""
+    loop = asyncio.new_event_loop()
     runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
 
-    async def start() -> None:
+    async def start() -> str:
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         host, port = runner.addresses[0][:2]
-        server.url = f"http://{host}:{port}/v1"
+        return f"http://{host}:{port}/v1"
 
-    loop.run_until_complete(start())
+    url = loop.run_until_complete(start())
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     try:
-        yield server
+        yield url
     finally:
         asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(10)
         loop.call_soon_threadsafe(loop.stop)

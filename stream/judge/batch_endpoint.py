@@ -1,0 +1,264 @@
+"""One endpoint, asked by batches: gathers calls, sends them as files, and hands out the replies when a batch ends.
+
+A call waits here as it waits for a reply over the network, so that evaluators, repairs, the cache and counts of costs
+know no difference. A call whose reply cannot be read is asked again in the next batch.
+"""
+
+import asyncio
+import logging
+import random
+import time
+import uuid
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ragtide.evaluators.errors import Transient
+from ragtide.evaluators.judge.calls import TraceCalls
+from ragtide.evaluators.judge.settings import JudgeEndpoint
+from ragtide.stream.judge.batch_lines import call_id, encode_line
+from ragtide.stream.judge.batch_runner import Answer, BatchRunner, Ended
+from ragtide.stream.judge.batch_state import BatchRecord, BatchState
+from ragtide.stream.judge.connection import UNKNOWN_FIELD, CallFailed, Miss
+from ragtide.stream.judge.limits import CallLimit, LeftOut, Settle
+from ragtide.stream.judge.protocol import MODES, Completion, Request, encode_request
+from ragtide.stream.judge.usage import cost_usd, most_usd
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class _Asked:
+    """A call, and everyone who waits for its reply."""
+
+    id: str
+    line: bytes
+    most_usd: float
+    limit: CallLimit | None
+    waiters: list[asyncio.Future[Answer]] = field(default_factory=list)
+    settle: Settle | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """A batch. One of an earlier process begins to run when a call waits for it."""
+
+    record: BatchRecord
+    asked: dict[str, _Asked] = field(default_factory=dict)
+    is_resumed: bool = False
+    is_running: bool = False
+    ended: Ended | None = None
+
+
+class BatchEndpoint:
+    """An endpoint. Used by one event loop. `on_waiting` is called when a call begins to wait."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: JudgeEndpoint,
+        state: BatchState,
+        on_waiting: Callable[[], None],
+        now: Callable[[], float] = time.time,
+        seed: int | None = None,
+    ) -> None:
+        self.name, self.settings = name, settings.at_batch_prices()
+        self.waiting = 0  # calls without a reply, gathered or in a batch
+        self._on_waiting, self._now = on_waiting, now
+        self._runner = BatchRunner(name, settings, state, now, random.Random(seed))
+        self._mode = MODES[0] if settings.structured == "auto" else settings.structured
+        self._is_mode_known = settings.structured != "auto"
+        self._gathered: dict[str, _Asked] = {}
+        self._gathered_bytes = 0
+        self._batch_of: dict[str, _Batch] = {}  # by id of a call
+        self._batches: list[_Batch] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        for record in state.records(settings.url):
+            batch = _Batch(record, is_resumed=True)
+            self._batches.append(batch)
+            self._batch_of |= dict.fromkeys(record.sizes, batch)
+
+    async def complete(self, request: Request, trace: TraceCalls, limit: CallLimit | None = None) -> Completion:
+        """Return the model's reply. Raises `CallFailed`, and `LeftOut` if the limit does not allow the call."""
+        while True:
+            mode = self._mode
+            got = await self._ask(request, mode, limit)
+            if isinstance(got, Completion):
+                return got
+            if mode == self._mode:
+                raise CallFailed(got.kind, f"endpoint {self.name}: {got.why}")
+
+    def send(self) -> None:
+        """Send the calls that are gathered."""
+        if self._gathered:
+            asked, self._gathered, self._gathered_bytes = list(self._gathered.values()), {}, 0
+            self._start(self._submit(asked))
+
+    async def close(self, *, is_done: bool) -> None:
+        """End all work. If every call has its reply, forget batches that were read and delete their files.
+
+        Else the next process finds them again.
+        """
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        read = [batch.record for batch in self._batches if batch.record.was_read]
+        await self._runner.close(read if is_done else ())
+        if in_flight := [batch for batch in self._batches if batch.is_running and batch.ended is None]:
+            calls = sum(len(batch.record.sizes) for batch in in_flight)
+            number = f"{len(in_flight):,} batch{'es' if len(in_flight) > 1 else ''} with {calls:,} calls"
+            _log.warning("judge %s: in flight: %s; the same command finds them again", self.name, number)
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _ask(self, request: Request, mode: str, limit: CallLimit | None) -> Answer:
+        body = encode_request(request, self.settings, mode)
+        id = call_id(self.settings.url, body, request.vote)
+        line = encode_line(id, self.settings.batch.path, body)
+        if len(line) > self.settings.batch.max_bytes:
+            return Miss("judge_rejected", f"a call of {len(line):,} bytes is larger than batch.max_bytes")
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        asked = _Asked(id, line, most_usd(len(body), self.settings), limit, [future])
+        self.waiting += 1
+        if (batch := self._batch_of.get(id)) is not None:
+            self._join(batch, asked)
+        else:
+            self._gather(asked)
+        self._on_waiting()
+        try:
+            return await future
+        finally:
+            self.waiting -= future.cancelled()
+
+    def _gather(self, asked: _Asked) -> None:
+        settings = self.settings.batch
+        if (known := self._gathered.get(asked.id)) is not None:
+            known.waiters += asked.waiters
+            return
+        if self._gathered_bytes + len(asked.line) > settings.max_bytes:
+            self.send()
+        self._gathered[asked.id] = asked
+        self._gathered_bytes += len(asked.line)
+        if len(self._gathered) >= settings.max_requests:
+            self.send()
+
+    def _join(self, batch: _Batch, asked: _Asked) -> None:
+        """Wait for a batch that has the call: one of an earlier process, or of a call that is asked twice."""
+        if batch.ended is not None:
+            self._resolve(asked, batch.ended.of(asked.id))
+            return
+        if asked.id in batch.asked:
+            batch.asked[asked.id].waiters += asked.waiters
+        else:
+            batch.asked[asked.id] = asked
+        self._begin(batch)
+
+    def _resolve(self, asked: _Asked, answer: Answer | Exception) -> None:
+        """Hand out an answer, and settle what was reserved for it."""
+        if asked.settle is not None:
+            if isinstance(answer, Completion):
+                asked.settle(cost_usd(answer.tokens, self.settings))
+            elif isinstance(answer, Miss) and not answer.lost:
+                asked.settle(0.0)
+        for future in asked.waiters:
+            if not future.done():
+                self.waiting -= 1
+                if isinstance(answer, Exception):
+                    future.set_exception(answer)
+                else:
+                    future.set_result(answer)
+
+    async def _submit(self, asked: Sequence[_Asked]) -> None:
+        """Send calls that there is money for. Others wait for batches in flight, which may cost less than reserved."""
+        affordable: list[_Asked] = []
+        short: list[tuple[_Asked, LeftOut]] = []
+        latest_s = time.monotonic() + self.settings.batch.max_wait_s
+        for one in asked:
+            try:
+                if one.limit is not None:
+                    one.settle = await one.limit.reserve(one.most_usd, latest_s)
+                affordable.append(one)
+            except LeftOut as left_out:
+                short.append((one, left_out))
+            except Transient as error:
+                self._resolve(one, CallFailed("judge_unavailable", f"the ledger of budgets does not answer: {error}"))
+            except Exception as error:  # noqa: BLE001  # whoever waits must be told: the client says what it was
+                self._resolve(one, error)
+        is_waiting = bool(affordable) or any(batch.is_running and batch.ended is None for batch in self._batches)
+        for one, refusal in short:
+            if is_waiting:
+                self._gather(one)
+            else:
+                self._resolve(one, refusal)
+        for calls in _files(affordable, self.settings.batch.max_requests, self.settings.batch.max_bytes):
+            record = BatchRecord(uuid.uuid4().hex, self._now(), {one.id: len(one.line) for one in calls})
+            batch = _Batch(record, {one.id: one for one in calls})
+            self._batches.append(batch)
+            self._batch_of |= dict.fromkeys(record.sizes, batch)
+            self._begin(batch)
+
+    def _begin(self, batch: _Batch) -> None:
+        if not batch.is_running:
+            batch.is_running = True
+            self._start(self._run(batch))
+
+    async def _run(self, batch: _Batch) -> None:
+        """Bring a batch to its end, and hand out its answers, whatever happens."""
+        try:
+            if batch.is_resumed:
+                ended = await self._runner.resume(batch.record)
+            else:
+                ended = await self._runner.send(batch.record, [one.line for one in batch.asked.values()])
+        except Exception as error:  # noqa: BLE001  # whoever waits must be told: the client says what it was
+            self._drop(batch)
+            for one in batch.asked.values():
+                self._resolve(one, error)
+            return
+        if ended is None:
+            self._drop(batch)
+            for one in batch.asked.values():
+                self._gather(one)
+            self._on_waiting()
+            return
+        batch.ended = ended
+        self._learn_mode(ended)
+        for one in batch.asked.values():
+            self._resolve(one, ended.of(one.id))
+        if not batch.is_resumed:  # a call that is made again is another call
+            batch.asked, batch.ended = {}, replace(ended, answers={})
+            self._forget_calls(batch)
+
+    def _drop(self, batch: _Batch) -> None:
+        self._batches.remove(batch)
+        self._forget_calls(batch)
+
+    def _forget_calls(self, batch: _Batch) -> None:
+        for id in batch.record.sizes:
+            if self._batch_of.get(id) is batch:
+                del self._batch_of[id]
+
+    def _learn_mode(self, ended: Ended) -> None:
+        """If the endpoint refused all calls of a batch for their form, ask for a simpler structured output."""
+        answers = ended.answers.values()
+        if self._is_mode_known or not answers:
+            return
+        if any(isinstance(answer, Completion) for answer in answers):
+            self._is_mode_known = True
+        elif all(isinstance(answer, Miss) and answer.status in UNKNOWN_FIELD for answer in answers):
+            self._mode = next(iter(MODES[MODES.index(self._mode) + 1 :]), self._mode)
+
+
+def _files(asked: Sequence[_Asked], most_calls: int, most_bytes: int) -> Iterator[list[_Asked]]:
+    """Cut calls into files of limited size."""
+    held: list[_Asked] = []
+    size = 0
+    for one in asked:
+        if held and (len(held) >= most_calls or size + len(one.line) > most_bytes):
+            yield held
+            held, size = [], 0
+        held.append(one)
+        size += len(one.line)
+    if held:
+        yield held

@@ -1,0 +1,206 @@
+"""The life of a batch: its file is sent, it is looked at until it ends, its results are read, its files are deleted.
+
+Every step is noted in the state before the next one, so that a process that is killed pays for no call twice.
+"""
+
+import asyncio
+import logging
+import random
+import sqlite3
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ragtide.evaluators.judge.settings import JudgeEndpoint
+from ragtide.stream.judge.batch_api import ENDED, BatchApi, BatchObject
+from ragtide.stream.judge.batch_lines import CANCELLED
+from ragtide.stream.judge.batch_state import BatchRecord, BatchState
+from ragtide.stream.judge.connection import Miss
+from ragtide.stream.judge.protocol import Completion
+
+_log = logging.getLogger(__name__)
+_FIRST_LOOK_S = 1.0
+_CANCELLING_S = 600.0  # a batch that is cancelled may take so long to give the replies that it has
+_DELETING_S = 60.0  # for all files together
+_TOO_MUCH = frozenset(("token_limit_exceeded", "rate_limit_exceeded"))
+Answer = Completion | Miss
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a batch gave: answers by id of the call, and the answer to every other of its calls."""
+
+    answers: Mapping[str, Answer]
+    otherwise: Miss
+
+    def of(self, id: str) -> Answer:
+        """Return the answer to a call."""
+        return self.answers.get(id, self.otherwise)
+
+
+class BatchRunner:
+    """Runs batches of one endpoint. Used by one event loop."""
+
+    def __init__(
+        self, name: str, settings: JudgeEndpoint, state: BatchState, now: Callable[[], float], rng: random.Random
+    ) -> None:
+        self._name, self._settings = name, settings
+        self._state, self._now, self._random = state, now, rng
+        self._api = BatchApi(settings, rng)
+        self._result_files: dict[str, list[str]] = {}  # by token
+
+    async def close(self, read: Sequence[BatchRecord]) -> None:
+        """Delete the files of these batches, forget the batches, and close all connections."""
+        try:
+            async with asyncio.timeout(_DELETING_S):
+                for record in read:
+                    if record.batch is not None and record.token not in self._result_files:
+                        seen = await self._api.look(record.batch)  # an earlier process read its results
+                        if isinstance(seen, BatchObject):
+                            self._result_files[record.token] = seen.result_files
+                    await self._discard(record)
+        except TimeoutError:
+            _log.warning("judge %s: not all files of batches could be deleted in time", self._name)
+        await self._api.close()
+
+    async def send(self, record: BatchRecord, lines: Sequence[bytes]) -> Ended:
+        """Send a batch of calls and return what became of it."""
+        try:
+            self._state.begin(self._settings.url, record)
+        except sqlite3.Error as error:
+            return Ended({}, Miss("judge_unavailable", f"the batch cannot be noted: {type(error).__name__}"))
+        miss = await self._in_time(record, self._create(record, lines))
+        return Ended({}, miss) if miss is not None else await self._follow(record)
+
+    async def resume(self, record: BatchRecord) -> Ended | None:
+        """Return what became of a batch of an earlier process. None: it was never sent, and is forgotten."""
+        if record.batch is None:
+            miss = await self._in_time(record, self._find(record))
+            if miss is not None:
+                return Ended({}, miss)
+            if record.batch is None:
+                await self._discard(record)
+                return None
+        _log.info("judge %s: batch %s with %d calls is found again", self._name, record.batch, len(record.sizes))
+        return await self._follow(record)
+
+    async def _in_time(self, record: BatchRecord, step: Coroutine[None, None, Miss | None]) -> Miss | None:
+        """Take a step before the batch exists, within the longest wait."""
+        left_s = max(self._left_s(record), self._settings.timeout_s)
+        try:
+            async with asyncio.timeout(left_s):
+                return await step
+        except TimeoutError:
+            why = f"no batch was accepted within {left_s:.3g} s"
+            return Miss("judge_timeout", why, lost=record.file is not None)
+
+    def _left_s(self, record: BatchRecord) -> float:
+        return record.begun_s + self._settings.batch.max_wait_s - self._now()
+
+    async def _create(self, record: BatchRecord, lines: Sequence[bytes]) -> Miss | None:
+        file = await self._api.upload(b"".join(lines), f"ragtide-{record.token}.jsonl")
+        if isinstance(file, Miss):
+            await self._discard(record)
+            return replace(file, why=f"the file of a batch was not accepted: {file.why}", lost=False)
+        record.file = file
+        self._note(self._state.update, record)
+        made = await self._api.create(file)
+        if isinstance(made, Miss):
+            if not made.lost:  # else the next process looks for it
+                await self._discard(record)
+            return replace(made, why=f"a batch was not accepted: {made.why}")
+        record.batch = made.id
+        self._note(self._state.update, record)
+        _log.info("judge %s: batch %s with %d calls is sent", self._name, made.id, len(record.sizes))
+        return None
+
+    async def _find(self, record: BatchRecord) -> Miss | None:
+        """Find out whether a batch was made of the file before the earlier process ended."""
+        found = None if record.file is None else await self._api.find(record.file)
+        if isinstance(found, Miss):
+            return replace(found, why=f"whether a batch is in flight is not known: {found.why}", lost=True)
+        if found is not None:
+            record.batch = found.id
+            self._note(self._state.update, record)
+        return None
+
+    async def _follow(self, record: BatchRecord) -> Ended:
+        """Look at a batch until it ends or the longest wait is over. Then cancel it, and take the replies it has."""
+        assert record.batch is not None
+        last = await self._look_until(record.batch, self._now() + self._left_s(record))
+        longest_s = self._settings.batch.max_wait_s
+        late = Miss("judge_timeout", f"batch {record.batch} did not end within {longest_s:.6g} s", lost=True)
+        is_late = last.again if isinstance(last, Miss) else last.status.lower() not in ENDED
+        if is_late:
+            _log.warning("judge %s: %s; it is cancelled", self._name, late.why)
+            await self._api.cancel(record.batch)
+            last = await self._look_until(record.batch, self._now() + min(_CANCELLING_S, longest_s / 10))
+        if isinstance(last, BatchObject) and last.status.lower() in ENDED:
+            return await self._end(record, last, late if is_late else None)
+        if is_late or (isinstance(last, Miss) and last.status == 404):
+            await self._discard(record)
+        if isinstance(last, Miss) and not is_late:
+            return Ended({}, replace(last, why=f"batch {record.batch}: {last.why}", lost=True))
+        return Ended({}, late)
+
+    async def _look_until(self, batch: str, until_s: float) -> BatchObject | Miss:
+        """Return the batch once it has ended, else the last look at it."""
+        longest_s = self._settings.batch.poll_s
+        pause_s = min(_FIRST_LOOK_S, longest_s)
+        reported: tuple[str, int] | None = None
+        while True:
+            got = await self._api.look(batch)
+            if isinstance(got, BatchObject):
+                counts = got.request_counts
+                now = (got.status, counts.completed + counts.failed if counts else 0)
+                if now != reported:
+                    total = counts.total if counts else 0
+                    _log.info("judge %s: batch %s: %s, %d of %d calls", self._name, batch, *now, total)
+                    reported = now
+            if got.status.lower() in ENDED if isinstance(got, BatchObject) else not got.again:
+                return got
+            left_s = until_s - self._now()
+            if left_s <= 0:
+                return got
+            asked_s = got.wait_s if isinstance(got, Miss) else None
+            wait_s = self._random.uniform(pause_s / 2, pause_s) if asked_s is None else asked_s
+            await asyncio.sleep(min(wait_s, left_s))
+            pause_s = min(2 * pause_s, longest_s)
+
+    async def _end(self, record: BatchRecord, batch: BatchObject, late: Miss | None) -> Ended:
+        status = batch.status.lower()
+        if status == "failed":
+            kind = "judge_throttled" if batch.code in _TOO_MUCH else "judge_rejected"
+            await self._discard(record)
+            return Ended({}, Miss(kind, f"batch {batch.id} was refused{f' ({batch.code})' if batch.code else ''}"))
+        self._result_files[record.token] = batch.result_files
+        results = await self._api.results(batch.result_files, record.sizes)
+        if isinstance(results, Miss):
+            why = f"the results of batch {batch.id} cannot be read: {results.why}"
+            return Ended({}, replace(results, why=why, lost=True))
+        if ignored := results.ignored():
+            _log.warning("judge %s: batch %s: lines of its results are ignored: %s", self._name, batch.id, ignored)
+        otherwise = {
+            "expired": Miss("judge_timeout", f"batch {batch.id} expired", lost=True),
+            "cancelled": late or Miss("judge_unavailable", f"batch {batch.id} was cancelled", lost=True),
+        }.get(status, Miss("judge_unavailable", f"batch {batch.id} has no line about this call", lost=True))
+        answers = dict(results.answers)
+        if late is not None:
+            answers |= {id: replace(late, lost=False) for id, answer in answers.items() if answer is CANCELLED}
+        record.was_read = True
+        self._note(self._state.update, record)
+        return Ended(answers, otherwise)
+
+    async def _discard(self, record: BatchRecord) -> None:
+        """Delete the files of a batch, where the endpoint allows it, and forget the batch."""
+        files = [*([record.file] if record.file else []), *self._result_files.pop(record.token, ())]
+        left = [file for file in files if not await self._api.delete(file)]
+        if left:
+            _log.warning("judge %s: the endpoint did not delete the files %s", self._name, ", ".join(left))
+        self._note(self._state.forget, record)
+
+    def _note(self, change: Callable[[BatchRecord], None], record: BatchRecord) -> None:
+        """Change the state. If that fails, the batch goes on; only a process that is killed would pay for it again."""
+        try:
+            change(record)
+        except sqlite3.Error as error:
+            _log.warning("judge %s: the state of a batch is not stored: %s", self._name, type(error).__name__)
