@@ -13,7 +13,8 @@ from pathlib import Path
 from ragtide.evaluators.errors import ConfigError
 
 _TABLES = (
-    "CREATE TABLE IF NOT EXISTS batches (token TEXT PRIMARY KEY, url TEXT, begun_s REAL, file TEXT, batch TEXT, was_read INTEGER)",
+    "CREATE TABLE IF NOT EXISTS batches "
+    "(token TEXT PRIMARY KEY, url TEXT, begun_s REAL, file TEXT, batch TEXT, was_read INTEGER)",
     "CREATE TABLE IF NOT EXISTS calls (id TEXT PRIMARY KEY, token TEXT, bytes INTEGER) WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS by_token ON calls (token)",
 )

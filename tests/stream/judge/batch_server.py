@@ -170,14 +170,14 @@ class BatchServer:
         if status == "failed":
             return
         done = len(batch.lines) if status == "completed" else len(batch.lines) // 2
-        good, bad = [], []
+        good: list[bytes] = []
+        bad: list[bytes] = []
         for at, line in enumerate(batch.lines):
             sent = Sent(line["body"], {}, line["url"])
-            response, error = self._response(sent) if at < done else None, None
-            if at >= done:
-                error = {"code": f"batch_{status}", "message": "the text of a user"}
-            elif response is not None and response["status_code"] == 0:
-                response, error = None, response["body"]["error"]
+            response = self._response(sent) if at < done else None
+            error = None if response else {"code": f"batch_{status}", "message": "the text of a user"}
+            if response is not None and response["status_code"] == 0:
+                error, response = response["body"]["error"], None
             told = {"id": f"r{at}", "custom_id": line["custom_id"], "response": response, "error": error}
             is_good = response is not None and response["status_code"] == 200
             (good if is_good else bad).append(json.dumps(told).encode() + b"\n")

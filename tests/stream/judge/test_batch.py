@@ -18,7 +18,7 @@ from tests.stream.judge.batch_server import NEVER, Refusal, batch_server
 from tests.stream.judge.batches import CALLS, REPLY, SAID, batching, number_of, statements
 from tests.stream.judge.chat_server import KEY, Sent
 
-PRICES = {"input_usd_per_million": 10.0, "cached_usd_per_million": 4.0, "output_usd_per_million": 40.0}
+PRICES: dict[str, Any] = {"input_usd_per_million": 10.0, "cached_usd_per_million": 4.0, "output_usd_per_million": 40.0}
 
 
 def usage_of(client: JudgeClient) -> Any:
@@ -236,10 +236,11 @@ def test_a_repair_is_not_asked_twice_after_a_stop(tmp_path: Path) -> None:
 
 
 def test_one_command_at_a_time_uses_the_state(tmp_path: Path) -> None:
-    with batching("http://127.0.0.1:9/v1", tmp_path):
-        with pytest.raises(ConfigError, match="another command with --batch uses it"), batching("http://j", tmp_path):
-            pass
-    with batching("http://127.0.0.1:9/v1", tmp_path):
+    url = "http://127.0.0.1:9/v1"
+    used = pytest.raises(ConfigError, match="another command with --batch uses it")
+    with batching(url, tmp_path), used, batching(url, tmp_path):
+        pass
+    with batching(url, tmp_path):
         pass
 
 
@@ -251,9 +252,9 @@ def test_batches_need_a_cache() -> None:
 
 def test_a_state_that_cannot_be_used_is_an_error_of_settings(tmp_path: Path) -> None:
     (tmp_path / "replies.db.batches").write_text("this is no database, and long enough to be read as one: " * 50)
-    with pytest.raises(ConfigError, match="where --batch notes its batches, cannot be used: DatabaseError"):
-        with batching("http://j", tmp_path):
-            pass
+    unusable = pytest.raises(ConfigError, match="where --batch notes its batches, cannot be used: DatabaseError")
+    with unusable, batching("http://j", tmp_path):
+        pass
 
 
 def test_different_calls_of_one_round_share_a_batch(tmp_path: Path) -> None:
