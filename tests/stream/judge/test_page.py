@@ -8,7 +8,7 @@ import pytest
 
 from ragtide.evaluators import registry
 from ragtide.evaluators.companions import check_companions
-from ragtide.evaluators.judge.settings import JudgeEndpoint
+from ragtide.evaluators.judge.settings import JudgeBatch, JudgeEndpoint
 from ragtide.evaluators.judge.user_prompt import UserPrompt
 from ragtide.stream.settings.loader import load
 from ragtide.stream.telemetry.registry import Telemetry
@@ -21,7 +21,8 @@ TABLES = re.findall(r"```toml\n(.+?)```", PAGE, re.DOTALL)
 def test_every_setting_of_an_endpoint_and_of_a_prompt_is_on_the_page() -> None:
     rows = [line.split("|")[1] for line in PAGE.splitlines() if line.startswith("| `")]
     named = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
-    assert named == JudgeEndpoint.model_fields.keys() | UserPrompt.model_fields.keys() | kinds() | metrics()
+    settings = JudgeEndpoint.model_fields.keys() | JudgeBatch.model_fields.keys() | UserPrompt.model_fields.keys()
+    assert named == settings | kinds() | metrics()
 
 
 def metrics() -> set[str]:
@@ -35,7 +36,7 @@ def kinds() -> set[str]:
 
 
 def test_settings_of_the_page_are_valid(tmp_path: Path) -> None:
-    assert len(TABLES) == 7
+    assert len(TABLES) == 8
     prompts = tomllib.loads(TABLES[5])
     assert prompts["evaluators"]["judge"]["prompts"].keys() == {"support"}
     file = tmp_path / "ragtide.toml"
@@ -69,6 +70,20 @@ def test_prompts_of_the_page_are_valid(tmp_path: Path, monkeypatch: pytest.Monke
     known = registry.load(load(None, {}).settings.evaluators)
     assert known["polite"].required == ("question", "answer")
     assert known["promises_refund"].description == "Whether the answer promises a refund"
+
+
+def test_settings_of_batches_are_valid_and_their_defaults_are_those_of_the_page(tmp_path: Path) -> None:
+    file = tmp_path / "ragtide.toml"
+    file.write_text(TABLES[7])
+    judge = load(file, {}).settings.evaluators.judge
+    assert judge.cache.path
+    assert judge.endpoints["small"].batch.max_wait_s == 43_200
+    assert judge.endpoints["small"].at_batch_prices().output_usd_per_million == 0.8
+    table = PAGE.partition("table `batch`:")[2].partition("\n\n`timeout_s`")[0]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `") and "_usd_" not in line]
+    pairs = [pair for row in rows for pair in zip(*(re.findall(r"[\w/]+", cell) for cell in row), strict=True)]
+    assert {name: str(getattr(JudgeBatch(), name)).removesuffix(".0") for name, _ in pairs} == dict(pairs)
+    assert len(pairs) == len(JudgeBatch.model_fields) - 3
 
 
 @pytest.mark.parametrize("secret", ["sk-very-secret"])
