@@ -4,6 +4,7 @@ Methods return a `Miss` in place of an error. Requests that may be repeated are,
 """
 
 import asyncio
+import io
 import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -110,7 +111,7 @@ class BatchApi:
         def form() -> aiohttp.FormData:
             made = aiohttp.FormData()
             made.add_field("purpose", "batch")
-            made.add_field("file", lines, filename=name, content_type="application/jsonl")
+            made.add_field("file", io.BytesIO(lines), filename=name, content_type="application/jsonl")
             return made
 
         async def post() -> _File | Miss:

@@ -69,9 +69,11 @@ class BatchEndpoint:
         self._is_mode_known = settings.structured != "auto"
         self._gathered: dict[str, _Asked] = {}
         self._gathered_bytes = 0
+        self._deferred: dict[str, _Asked] = {}  # until batches in flight have given money back
         self._batch_of: dict[str, _Batch] = {}  # by id of a call
         self._batches: list[_Batch] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self._submitting = asyncio.Lock()
         for record in state.records(settings.url):
             batch = _Batch(record, is_resumed=True)
             self._batches.append(batch)
@@ -88,10 +90,9 @@ class BatchEndpoint:
                 raise CallFailed(got.kind, f"endpoint {self.name}: {got.why}")
 
     def send(self) -> None:
-        """Send the calls that are gathered."""
-        if self._gathered:
-            asked, self._gathered, self._gathered_bytes = list(self._gathered.values()), {}, 0
-            self._start(self._submit(asked))
+        """Send the calls that are gathered, and try those again that there was no money for."""
+        deferred, self._deferred = self._deferred, {}
+        self._send([*deferred.values(), *self._gathered.values()])
 
     async def close(self, *, is_done: bool) -> None:
         """End all work. If every call has its reply, forget batches that were read and delete their files.
@@ -108,6 +109,11 @@ class BatchEndpoint:
             number = f"{len(in_flight):,} batch{'es' if len(in_flight) > 1 else ''} with {calls:,} calls"
             _log.warning("judge %s: in flight: %s; the same command finds them again", self.name, number)
 
+    def _send(self, asked: Sequence[_Asked]) -> None:
+        self._gathered, self._gathered_bytes = {}, 0
+        if asked:
+            self._start(self._submit(asked))
+
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
@@ -121,6 +127,7 @@ class BatchEndpoint:
             return Miss("judge_rejected", f"a call of {len(line):,} bytes is larger than batch.max_bytes")
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         asked = _Asked(id, line, most_usd(len(body), self.settings), limit, [future])
+        del body, line  # thousands of calls wait here
         self.waiting += 1
         if (batch := self._batch_of.get(id)) is not None:
             self._join(batch, asked)
@@ -134,15 +141,15 @@ class BatchEndpoint:
 
     def _gather(self, asked: _Asked) -> None:
         settings = self.settings.batch
-        if (known := self._gathered.get(asked.id)) is not None:
+        if (known := self._gathered.get(asked.id) or self._deferred.get(asked.id)) is not None:
             known.waiters += asked.waiters
             return
         if self._gathered_bytes + len(asked.line) > settings.max_bytes:
-            self.send()
+            self._send(list(self._gathered.values()))
         self._gathered[asked.id] = asked
         self._gathered_bytes += len(asked.line)
         if len(self._gathered) >= settings.max_requests:
-            self.send()
+            self._send(list(self._gathered.values()))
 
     def _join(self, batch: _Batch, asked: _Asked) -> None:
         """Wait for a batch that has the call: one of an earlier process, or of a call that is asked twice."""
@@ -172,6 +179,10 @@ class BatchEndpoint:
 
     async def _submit(self, asked: Sequence[_Asked]) -> None:
         """Send calls that there is money for. Others wait for batches in flight, which may cost less than reserved."""
+        async with self._submitting:  # the calls that were made first are the first to get money
+            await self._submit_in_turn(asked)
+
+    async def _submit_in_turn(self, asked: Sequence[_Asked]) -> None:
         affordable: list[_Asked] = []
         short: list[tuple[_Asked, LeftOut]] = []
         latest_s = time.monotonic() + self.settings.batch.max_wait_s
@@ -188,10 +199,12 @@ class BatchEndpoint:
                 self._resolve(one, error)
         is_waiting = bool(affordable) or any(batch.is_running and batch.ended is None for batch in self._batches)
         for one, refusal in short:
-            if is_waiting:
-                self._gather(one)
-            else:
+            if not is_waiting:
                 self._resolve(one, refusal)
+            elif one.id in self._deferred:  # made again meanwhile
+                self._deferred[one.id].waiters += one.waiters
+            else:
+                self._deferred[one.id] = one
         for calls in _files(affordable, self.settings.batch.max_requests, self.settings.batch.max_bytes):
             record = BatchRecord(uuid.uuid4().hex, self._now(), {one.id: len(one.line) for one in calls})
             batch = _Batch(record, {one.id: one for one in calls})
@@ -210,7 +223,7 @@ class BatchEndpoint:
             if batch.is_resumed:
                 ended = await self._runner.resume(batch.record)
             else:
-                ended = await self._runner.send(batch.record, [one.line for one in batch.asked.values()])
+                ended = await self._runner.send(batch.record, _taken_lines(batch))
         except Exception as error:  # noqa: BLE001  # whoever waits must be told: the client says what it was
             self._drop(batch)
             for one in batch.asked.values():
@@ -248,6 +261,14 @@ class BatchEndpoint:
             self._is_mode_known = True
         elif all(isinstance(answer, Miss) and answer.status in UNKNOWN_FIELD for answer in answers):
             self._mode = next(iter(MODES[MODES.index(self._mode) + 1 :]), self._mode)
+
+
+def _taken_lines(batch: _Batch) -> bytes:
+    """Return the lines of a new batch. Nothing else keeps them in memory then."""
+    lines = [one.line for one in batch.asked.values()]
+    for one in batch.asked.values():
+        one.line = b""
+    return b"".join(lines)
 
 
 def _files(asked: Sequence[_Asked], most_calls: int, most_bytes: int) -> Iterator[list[_Asked]]:

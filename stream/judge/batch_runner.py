@@ -11,16 +11,17 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ragtide.evaluators.judge.settings import JudgeEndpoint
-from ragtide.stream.judge.batch_api import ENDED, BatchApi, BatchObject
+from ragtide.stream.judge.batch_api import ENDED, BatchApi, BatchObject, Counts
 from ragtide.stream.judge.batch_lines import CANCELLED
 from ragtide.stream.judge.batch_state import BatchRecord, BatchState
 from ragtide.stream.judge.connection import Miss
-from ragtide.stream.judge.protocol import Completion
+from ragtide.stream.judge.protocol import Completion, safe_code
 
 _log = logging.getLogger(__name__)
 _FIRST_LOOK_S = 1.0
 _CANCELLING_S = 600.0  # a batch that is cancelled may take so long to give the replies that it has
 _DELETING_S = 60.0  # for all files together
+_DELETED_AT_ONCE = 16  # batches
 _TOO_MUCH = frozenset(("token_limit_exceeded", "rate_limit_exceeded"))
 Answer = Completion | Miss
 
@@ -50,25 +51,32 @@ class BatchRunner:
 
     async def close(self, read: Sequence[BatchRecord]) -> None:
         """Delete the files of these batches, forget the batches, and close all connections."""
+        turns = asyncio.Semaphore(_DELETED_AT_ONCE)
+
+        async def delete(record: BatchRecord) -> None:
+            async with turns:
+                if record.batch is not None and record.token not in self._result_files:
+                    seen = await self._api.look(record.batch)  # an earlier process read its results
+                    self._result_files[record.token] = seen.result_files if isinstance(seen, BatchObject) else []
+                await self._discard(record)
+
         try:
             async with asyncio.timeout(_DELETING_S):
-                for record in read:
-                    if record.batch is not None and record.token not in self._result_files:
-                        seen = await self._api.look(record.batch)  # an earlier process read its results
-                        if isinstance(seen, BatchObject):
-                            self._result_files[record.token] = seen.result_files
-                    await self._discard(record)
+                await asyncio.gather(*map(delete, read))
         except TimeoutError:
-            _log.warning("judge %s: not all files of batches could be deleted in time", self._name)
+            _log.warning("judge %s: not all files of batches could be deleted; the next command goes on", self._name)
         await self._api.close()
 
-    async def send(self, record: BatchRecord, lines: Sequence[bytes]) -> Ended:
+    async def send(self, record: BatchRecord, lines: bytes) -> Ended:
         """Send a batch of calls and return what became of it."""
         try:
             self._state.begin(self._settings.url, record)
         except sqlite3.Error as error:
             return Ended({}, Miss("judge_unavailable", f"the batch cannot be noted: {type(error).__name__}"))
-        miss = await self._in_time(record, self._create(record, lines))
+        creating = self._create(record, lines)
+        del lines  # they are large, and a batch may take a day
+        miss = await self._in_time(record, creating)
+        del creating
         return Ended({}, miss) if miss is not None else await self._follow(record)
 
     async def resume(self, record: BatchRecord) -> Ended | None:
@@ -96,8 +104,8 @@ class BatchRunner:
     def _left_s(self, record: BatchRecord) -> float:
         return record.begun_s + self._settings.batch.max_wait_s - self._now()
 
-    async def _create(self, record: BatchRecord, lines: Sequence[bytes]) -> Miss | None:
-        file = await self._api.upload(b"".join(lines), f"ragtide-{record.token}.jsonl")
+    async def _create(self, record: BatchRecord, lines: bytes) -> Miss | None:
+        file = await self._api.upload(lines, f"ragtide-{record.token}.jsonl")
         if isinstance(file, Miss):
             await self._discard(record)
             return replace(file, why=f"the file of a batch was not accepted: {file.why}", lost=False)
@@ -150,11 +158,10 @@ class BatchRunner:
         while True:
             got = await self._api.look(batch)
             if isinstance(got, BatchObject):
-                counts = got.request_counts
-                now = (got.status, counts.completed + counts.failed if counts else 0)
+                counts = got.request_counts or Counts()
+                now = (safe_code(got.status.lower()) or "in another state", counts.completed + counts.failed)
                 if now != reported:
-                    total = counts.total if counts else 0
-                    _log.info("judge %s: batch %s: %s, %d of %d calls", self._name, batch, *now, total)
+                    _log.info("judge %s: batch %s: %s, %d of %d calls", self._name, batch, *now, counts.total)
                     reported = now
             if got.status.lower() in ENDED if isinstance(got, BatchObject) else not got.again:
                 return got

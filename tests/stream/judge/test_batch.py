@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ragtide.evaluators.errors import ConfigError
-from ragtide.evaluators.judge.calls import OVER_BUDGET, Asker, TraceCalls
+from ragtide.evaluators.judge.calls import OVER_BUDGET, Asker, JudgeCall, Section, TraceCalls
+from ragtide.evaluators.judge.replies import Texts
 from ragtide.evaluators.judge.settings import JudgeEndpoint, JudgeSettings
 from ragtide.stream.judge import JudgeClient, UsageKey
 from tests.stream.judge.asking import ask, ask_all, judge, kind, verdicts
@@ -113,6 +114,13 @@ def test_no_reply_of_an_endpoint_that_refuses_every_form(tmp_path: Path) -> None
         assert server.calls == [6] * 3
 
 
+def test_large_files_are_sent(tmp_path: Path) -> None:
+    calls = [JudgeCall("statements", (Section("text", f"{number}" * (3 << 20)),), Texts) for number in range(3)]
+    with batch_server(lambda sent: REPLY) as server, batching(server.url, tmp_path) as client:
+        assert ask_all(client, calls) == [SAID] * 3
+        assert server.calls == [3]
+
+
 def test_a_file_is_waited_for(tmp_path: Path) -> None:
     with batch_server(lambda sent: REPLY, waits_for_files=True) as server, batching(server.url, tmp_path) as client:
         assert ask(client, statements(1)) == SAID
@@ -124,19 +132,20 @@ def test_a_query_of_the_url_is_kept(tmp_path: Path) -> None:
         assert ask(client, statements(1)) == SAID
 
 
-def test_no_batch_is_paid_for_beyond_the_budget(tmp_path: Path) -> None:
+@pytest.mark.parametrize("most", [50_000, 2, 1])
+def test_no_batch_is_paid_for_beyond_the_budget(tmp_path: Path, most: int) -> None:
     """The most that calls can cost is reserved; they cost less, so that what waits is sent afterwards."""
     prices = {"input_usd_per_million": 0.0, "output_usd_per_million": 1000.0, "max_tokens": 2000}  # 1 USD at most
     settings = {"limit": {"usd_per_day": 2.2}, "cache": {"path": str(tmp_path / "replies.db")}}
     with batch_server(lambda sent: REPLY) as server:
-        own = {"batch": {"poll_s": 0.02}, **prices}
+        own = {"batch": {"poll_s": 0.02, "max_requests": most}, **prices}
         with judge(server.url, settings, by_batch=True, **own) as client:
             assert ask_all(client, CALLS) == [SAID] * 6
-            assert server.calls == [2] * 3, "2 reserved of 2.2; each then costs 0.025"
+            assert server.calls == ([2] * 3 if most > 1 else [1] * 6), "2 reserved of 2.2; each then costs 0.025"
             assert usage_of(client).cost_usd == pytest.approx(6 * 0.025)
         with judge(server.url, settings | {"limit": {"usd_per_day": 0.9}}, by_batch=True, **own) as client:
             assert ask_all(client, [statements(at) for at in range(10, 13)]) == [OVER_BUDGET] * 3
-        assert len(server.calls) == 3
+        assert sum(server.calls) == 6
 
 
 def test_lost_replies_are_charged_at_the_most(tmp_path: Path) -> None:

@@ -160,7 +160,6 @@ def test_a_command_that_is_stopped_goes_on_without_paying_twice(
                 if step < steps:
                     list(server.batches.values())[-1].looks = 0
                     server.requests["look"] = 0
-            time.sleep(0.3)  # its id is noted by then
             process.send_signal(signalled)
             _, told = process.communicate(timeout=30)
         finally:

@@ -2,6 +2,11 @@
 
 import asyncio
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 import uuid
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -26,7 +31,7 @@ from ragtide.stream.replay.runs import Position
 from tests.infra.fresh_database import reached
 from tests.stream.core.rows import record
 from tests.stream.core.traffic import read
-from tests.stream.judge.batch_server import BatchServer, batch_server
+from tests.stream.judge.batch_server import NEVER, BatchServer, batch_server
 from tests.stream.judge.test_batch_end_to_end import environment
 from tests.stream.judge.test_end_to_end import RECORDS, simple_judge
 from tests.stream.pipe.replaying import BASE_MS, rows, settings
@@ -138,3 +143,43 @@ def test_batches_of_a_source_are_joined_up_to_a_number_and_only_if_versions_tell
         ([0, 1], 12, 3),
         ([2, 255], 8, 5),
     ]
+
+
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_replay_that_is_stopped_while_a_batch_is_in_flight_goes_on(
+    database: Database, tmp_path: Path, stop: signal.Signals
+) -> None:
+    file = tmp_path / "traces.jsonl"
+    file.write_text("".join(f"{json.dumps(one)}\n" for one in RECORDS))
+    command = [sys.executable, "-m", "ragtide.stream", "replay", "--run", "r", "--file", str(file)]
+    command += ["--evaluators", "faithfulness", "--batch"]
+
+    def start(server: BatchServer) -> "subprocess.Popen[str]":
+        env = {**os.environ, **environment(server, tmp_path), **reached(database)}
+        return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    with batch_server(simple_judge, looks=NEVER) as server:
+        process = start(server)
+        try:
+            end = time.monotonic() + 60
+            while server.requests["look"] < 2:
+                assert time.monotonic() < end, "no batch was sent"
+                assert process.poll() is None, process.communicate()
+                time.sleep(0.02)
+            process.send_signal(stop)
+            _, told = process.communicate(timeout=30)
+        finally:
+            process.kill()
+        assert process.returncode != 0
+        assert stop == signal.SIGKILL or "the same command continues it" in told
+        assert stop == signal.SIGKILL or "1 batch with 30 calls; the same command finds them again" in told
+        server.looks = 0
+        for batch in server.batches.values():
+            batch.looks = 0
+        again = start(server)
+        said, told = again.communicate(timeout=60)
+        assert again.returncode == 0, told
+        assert "run r: 30 traces" in said
+        assert server.calls == [30, 30], "two steps"
+        assert not server.files
+    assert {row["status"] for row in of_judge(rows(database, "scores", "r"))} == {"scored"}
