@@ -31,7 +31,9 @@ class _Asked:
     """A call, and everyone who waits for its reply."""
 
     id: str
+    mode: str  # of structured output
     line: bytes
+    body_bytes: int
     most_usd: float
     limit: CallLimit | None
     waiters: list[asyncio.Future[Answer]] = field(default_factory=list)
@@ -126,7 +128,7 @@ class BatchEndpoint:
         if len(line) > self.settings.batch.max_bytes:
             return Miss("judge_rejected", f"a call of {len(line):,} bytes is larger than batch.max_bytes")
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        asked = _Asked(id, line, most_usd(len(body), self.settings), limit, [future])
+        asked = _Asked(id, mode, line, len(body), most_usd(len(body), self.settings), limit, [future])
         del body, line  # thousands of calls wait here
         self.waiting += 1
         if (batch := self._batch_of.get(id)) is not None:
@@ -206,7 +208,7 @@ class BatchEndpoint:
             else:
                 self._deferred[one.id] = one
         for calls in _files(affordable, self.settings.batch.max_requests, self.settings.batch.max_bytes):
-            record = BatchRecord(uuid.uuid4().hex, self._now(), {one.id: len(one.line) for one in calls})
+            record = BatchRecord(uuid.uuid4().hex, self._now(), {one.id: one.body_bytes for one in calls})
             batch = _Batch(record, {one.id: one for one in calls})
             self._batches.append(batch)
             self._batch_of |= dict.fromkeys(record.sizes, batch)
@@ -236,7 +238,7 @@ class BatchEndpoint:
             self._on_waiting()
             return
         batch.ended = ended
-        self._learn_mode(ended)
+        self._learn_mode(batch, ended)
         for one in batch.asked.values():
             self._resolve(one, ended.of(one.id))
         if not batch.is_resumed:  # a call that is made again is another call
@@ -252,10 +254,10 @@ class BatchEndpoint:
             if self._batch_of.get(id) is batch:
                 del self._batch_of[id]
 
-    def _learn_mode(self, ended: Ended) -> None:
+    def _learn_mode(self, batch: _Batch, ended: Ended) -> None:
         """If the endpoint refused all calls of a batch for their form, ask for a simpler structured output."""
         answers = ended.answers.values()
-        if self._is_mode_known or not answers:
+        if self._is_mode_known or not answers or any(one.mode != self._mode for one in batch.asked.values()):
             return
         if any(isinstance(answer, Completion) for answer in answers):
             self._is_mode_known = True

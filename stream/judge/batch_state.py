@@ -24,7 +24,7 @@ _TIMEOUT_S = 0.5
 
 @dataclass(slots=True, eq=False)
 class BatchRecord:
-    """A batch as the file has it. `sizes`: bytes of each call by its id. Without `batch` it may not exist.
+    """A batch as the file has it. `sizes`: bytes of the request of each call, by id. Without `batch` it may not exist.
 
     `was_read`: its replies were handed out; those that can be read are in the cache.
     """
