@@ -80,10 +80,13 @@ class BatchRunner:
         return Ended({}, miss) if miss is not None else await self._follow(record)
 
     async def resume(self, record: BatchRecord) -> Ended | None:
-        """Return what became of a batch of an earlier process. None: it was never sent, and is forgotten."""
+        """Return what became of a batch of an earlier process. None: it was never sent, and is forgotten.
+
+        So is one that the endpoint never tells of, once the longest wait is over.
+        """
         if record.batch is None:
             miss = await self._in_time(record, self._find(record))
-            if miss is not None:
+            if miss is not None and self._left_s(record) > 0:
                 return Ended({}, miss)
             if record.batch is None:
                 await self._discard(record)
@@ -125,7 +128,7 @@ class BatchRunner:
         """Find out whether a batch was made of the file before the earlier process ended."""
         found = None if record.file is None else await self._api.find(record.file)
         if isinstance(found, Miss):
-            return replace(found, why=f"whether a batch is in flight is not known: {found.why}", lost=True)
+            return replace(found, why=f"whether a batch has this call is not known: {found.why}", lost=True)
         if found is not None:
             record.batch = found.id
             self._note(self._state.update, record)

@@ -1,6 +1,5 @@
 """A scripted local server that speaks the Files and Batches API of OpenAI besides chat completions."""
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -9,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from aiohttp import web
+from aiohttp import BodyPartReader, web
 
 from tests.stream.judge.chat_server import KEY, Behaviour, Sent, completion, serving
 
@@ -105,11 +104,12 @@ class BatchServer:
         return web.json_response(response["body"], status=response["status_code"])
 
     async def _upload(self, request: web.Request) -> web.StreamResponse:
-        form = await request.post()
-        assert form["purpose"] == "batch"
-        file = form["file"]
-        assert isinstance(file, web.FileField)
-        id = self._store(await asyncio.to_thread(file.file.read))
+        fields: dict[str | None, bytes] = {}
+        async for part in await request.multipart():
+            assert isinstance(part, BodyPartReader)
+            fields[part.name] = bytes(await part.read())
+        assert fields["purpose"] == b"batch"
+        id = self._store(fields["file"])
         if self.waits_for_files:
             self.unread.add(id)
         return self._described(id)

@@ -242,6 +242,19 @@ def test_whether_a_batch_exists_is_found_out_by_the_next_command(tmp_path: Path)
         assert server.calls == [6]
 
 
+def test_an_endpoint_that_never_tells_whether_a_batch_exists_is_asked_anew_after_the_longest_wait(
+    tmp_path: Path,
+) -> None:
+    with batch_server(lambda sent: REPLY) as server:
+        server.faults_after["create"] = [error(500)]
+        always(server, "list", error(404))
+        for after_s, expected in ((0.0, "judge_rejected"), (0.0, "judge_rejected"), (1.0, "")):
+            time.sleep(after_s)
+            with batching(server.url, tmp_path, {"max_wait_s": 1.0}) as client:
+                assert kinds(ask_all(client, CALLS)) == [expected] * 6
+        assert server.calls == [6, 6]
+
+
 def test_a_batch_that_was_never_made_is_made_by_the_next_command(tmp_path: Path) -> None:
     with batch_server(lambda sent: REPLY) as server:
         always(server, "create", error(500))
