@@ -24,6 +24,8 @@ MINUTES ?=
 AWAY_MINUTES ?=
 SCREENSHOTS ?= screenshots
 export HF_HUB_OFFLINE ?= 1
+# Where the environment forbids compiled modules, each process compiles all it imports, and tests start hundreds.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check test bench chaos soak screenshots docs local models lint python java chromium alertmanager clean constraints

@@ -237,8 +237,7 @@ class OneMetric:
     def onsets(self) -> str:
         """Annotation query: the time of every problem of the metric, from its onset on."""
         return (
-            "SELECT ifNull(parseDateTime64BestEffortOrNull(JSONExtractString(attributes, 'since'), 3, 'UTC'), "
-            "assumeNotNull(opened_at)) AS time, ifNull(resolved_at, now64(3)) AS timeEnd, "
+            "SELECT ifNull(since, assumeNotNull(opened_at)) AS time, ifNull(resolved_at, now64(3)) AS timeEnd, "
             "trimRight(concat(severity, ' ', type, ': ', description, ' ', explanation)) AS text, "
             f"arrayStringConcat([state, severity, metric], ',') AS tags {self._problems_here()} "
             "ORDER BY time DESC LIMIT 200"

@@ -19,7 +19,6 @@ _MATCHES = (
 )
 _IN_RANGE = "first_seen_at <= $__toTime AND ifNull(resolved_at, now64(3)) >= $__fromTime"
 _GIVEN = f"trim({value('problem')})"
-_SINCE = "parseDateTime64BestEffortOrNull(JSONExtractString(attributes, 'since'), 3, 'UTC')"
 _SEGMENT = "if(segment = '', '', concat(segment, ' = ', segment_value)) AS segment"
 _RAW = "trim(BOTH '\"' FROM pair.2)"
 _FIGURE = f"if(isNull(toFloat64OrNull({_RAW})), {_RAW}, toString(round(toFloat64OrZero({_RAW}), 4)))"
@@ -139,7 +138,7 @@ class ProblemQueries:
             "has(active_kinds, k), kinds), ', '), '')",
             "standards": "arrayStringConcat(standards, ', ')",
             "rule": "rule_id",
-            "began (UTC)": f"ifNull(formatDateTime({_SINCE}, '%Y-%m-%d %H:%i:%S'), '')",
+            "began (UTC)": moment("since"),
             "opened (UTC)": moment("opened_at"),
             "resolved (UTC)": moment("resolved_at"),
             "acknowledged by": "acked_by",
@@ -189,7 +188,7 @@ class ProblemQueries:
         return (
             f"WITH {self._one()} SELECT at AS time, episode, event, kind, severity, "
             "if(description = '', JSONExtractString(attributes, 'why'), description) AS message, actor AS `by`, "
-            "JSONExtractString(attributes, 'until') AS until "
+            "until "
             f"FROM {self._name('problem_events')} FINAL WHERE problem_id = one.1 AND at <= $__toTime "
             f"ORDER BY at DESC, event_id LIMIT {_MOST}"
         )
@@ -203,21 +202,19 @@ class ProblemQueries:
         names = array((text(name) for name in self.rule_lines), "String")
         edges = array((str(line.edge) for line in self.rule_lines.values()), "Int32")
         shares = array((text(name) for name, line in self.rule_lines.items() if line.share), "String")
-        low, high = "JSONExtract(one.8, 'min', 'Nullable(Float64)')", "JSONExtract(one.8, 'max', 'Nullable(Float64)')"
+        rule, low, high = "one.8.rule", "one.8.min", "one.8.max"
         edge = f"if(has({shares}, metric), toInt32(round(ifNull({low}, ifNull({high}, 0)) * 100)), "
         edge += f"transform(toString(metric), {names}, {edges}, toInt32(0)))"
         sign = f"if(isNotNull({low}), 1, -1)"
         wrong = f"sum(arraySum(mapValues(mapFilter((bin, n) -> bin * {sign} < {edge} * {sign}, bins))))"
-        rule = "JSONExtractString(one.8, 'rule')"
         return (
             f"WITH {self._one()} SELECT $__timeInterval(start) AS time, "
             f"multiIf(one.9 = 'coverage', sum(failed) / nullIf(sum(applicable), 0), "
             f"{rule} IN ('share', 'any'), {wrong} / nullIf(sum(scored), 0), "
             "count(windows.value) > 0, avg(windows.value), sum(sum) / nullIf(sum(scored), 0)) AS value, "
             f"if({rule} IN ('share', 'any') OR one.9 = 'coverage', "
-            f"if({rule} = 'any', 0, JSONExtract(one.8, 'limit', 'Nullable(Float64)')), "
-            "JSONExtract(one.8, 'threshold', 'Nullable(Float64)')) AS threshold, "
-            f"JSONExtract(one.8, 'baseline', 'Nullable(Float64)') AS baseline {self._windows()} "
+            f"if({rule} = 'any', 0, one.8.limit), one.8.threshold) AS threshold, "
+            f"one.8.baseline AS baseline {self._windows()} "
             "GROUP BY time ORDER BY time"
         )
 
@@ -262,8 +259,7 @@ class ProblemQueries:
             "arrayStringConcat(actions, ' ') AS `what to do`, examples[1] AS `worst trace`, "
             "length(examples) AS `number of examples`, "
             f"{trace_link_sql('app', 'examples[1]', self.trace_url)} AS trace_link "
-            f"FROM (SELECT * FROM {self._name('insights')} FINAL WHERE {in_variable('app')} AND "
-            f"{in_variable('environment')} "
+            f"FROM (SELECT * FROM {self._name('insights')} FINAL WHERE {_APP} "
             "AND period_start <= $__toTime AND period_end >= $__fromTime AND NOT withdrawn) "
             "ORDER BY until DESC, insight_id LIMIT 200"
         )
@@ -281,7 +277,7 @@ class ProblemQueries:
     def _durations(self) -> str:
         """Return type, severity, and seconds to detect and to resolve, of problems that opened in the range."""
         began = (
-            f"SELECT problem_id AS id, episode AS number, min({_SINCE}) AS began "
+            "SELECT problem_id AS id, episode AS number, min(since) AS began "
             f"FROM {self._name('problem_events')} FINAL WHERE event = 'opened' AND at <= $__toTime GROUP BY id, number"
         )
         seconds = "if(isNull({0}) OR isNull({1}), NULL, greatest(dateDiff('millisecond', {0}, {1}), 0) / 1000)".format
@@ -295,9 +291,9 @@ class ProblemQueries:
     def _one(self) -> str:
         """Write the name `one` of the chosen problem: the newest episode of the id, else the worst of the choice.
 
-        Its parts: id, episode, app, environment, metric, model, (segment, value), attributes, aspect.
+        Its parts: id, episode, app, environment, metric, model, (segment, value), figures, aspect.
         """
-        parts = "problem_id, episode, app, environment, metric, model, (segment, segment_value), attributes, aspect"
+        parts = "problem_id, episode, app, environment, metric, model, (segment, segment_value), figures, aspect"
         columns = f"({parts}) AS parts, first_seen_at AS seen"
         given = f"SELECT {columns}, 9 AS rank FROM {self._name('problems')} WHERE {_GIVEN} != '' "
         given += f"AND startsWith(problem_id, {_GIVEN}) AND first_seen_at <= $__toTime"

@@ -83,7 +83,7 @@ class TraceQueries:
         )
 
     def scores(self) -> str:
-        """Return each metric and each evaluator without one: value, line, verdict, reason; failed ones first."""
+        """Return each metric and each evaluator without one: value, line, verdict, why; failed ones first."""
         lines = self._lines()
         line, sign = _by_metric(lines, "line", "0."), _by_metric(lines, "sign", "0")
         bounds = "if(sign = 0 OR key = '', '', concat(if(sign = 1, '≥ ', '≤ '), toString(line)))"
@@ -97,15 +97,18 @@ class TraceQueries:
             "mapValues(categories)), ', ')"
         )
         order = "['fail', 'evaluator failed', 'pass', 'no threshold', 'not applicable', 'not in the sample']"
+        explained = f"SELECT evaluator, version, explanation FROM {self._name('explanations')} FINAL WHERE {_PLACE}"
         return (
             f"WITH {self._one()} SELECT {verdict} AS verdict, metric, if(key = '', NULL, number) AS value, "
             f"{bounds} AS threshold, replaceAll(reason, '_', ' ') AS reason, {labels} AS labels, "
-            "replaceAll(arrayStringConcat(findings, ', '), '_', ' ') AS findings FROM ("
-            f"SELECT evaluator, status, reason, categories, findings, key, number, "
+            "replaceAll(arrayStringConcat(findings, ', '), '_', ' ') AS findings, explanation FROM ("
+            f"SELECT evaluator, status, reason, categories, findings, explanation, key, number, "
             f"if(key = '', toString(evaluator), concat(evaluator, '.', key)) AS metric, {line} AS line, {sign} AS sign "
-            "FROM (SELECT evaluator, status, reason, categories, findings, arrayJoin(if(empty(metrics), [('', 0.)], "
+            "FROM (SELECT evaluator, status, reason, categories, findings, explanation, "
+            "arrayJoin(if(empty(metrics), [('', 0.)], "
             "arrayZip(CAST(mapKeys(metrics), 'Array(String)'), mapValues(metrics)))) AS pair, pair.1 AS key, "
-            f"pair.2 AS number FROM {self._name('scores')} FINAL WHERE {_PLACE})) "
+            f"pair.2 AS number FROM {self._name('scores')} AS s FINAL "
+            f"LEFT JOIN ({explained}) AS e USING (evaluator, version) WHERE {_PLACE})) "
             f"ORDER BY indexOf({order}, verdict), metric LIMIT 1000"
         )
 

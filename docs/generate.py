@@ -29,7 +29,9 @@ _TABLE = re.compile(
     r"^CREATE (?:TABLE IF NOT EXISTS|OR REPLACE VIEW) (\w+)\n\((.*?)\n\)\n(?:ENGINE = |(AS)\n)(.*?)\nCOMMENT '(.*?)';$",
     re.DOTALL | re.MULTILINE,
 )
-_COLUMN = re.compile(r"^    (\w+) (.+?)(?: CODEC\(.*?\))?(?: DEFAULT [\w().]+)? COMMENT '(.*)',?$", re.MULTILINE)
+_COLUMN = re.compile(
+    r"^    (\w+) (.+?)(?: CODEC\(.*?\))?(?: DEFAULT [\w().]+| MATERIALIZED .+?)? COMMENT '(.*)',?$", re.MULTILINE
+)
 _EMPTY = re.compile(r"; ((?:empty|an empty item|NULL|\[\]|\{\}|0|1970): .*)$")  # the end of a column's comment
 
 _TRACE = """\
@@ -153,8 +155,8 @@ def evaluators() -> str:
         if (judge := every[info.id].judge) is not None:
             prompts = ", ".join(f"`{name}`" for name in judge.prompts)
             parts.append(f"Off until there is a [judge](../judge.md). Prompts: {prompts}.\n")
-        if info.off_until_set:
-            parts.append(f"Off by default. To use it, set `{setting_names(info.id, info.off_until_set)}`.\n")
+        if switches := setting_names(info):
+            parts.append(f"Off by default. To use it, set `{switches}`.\n")
         rows = [
             (
                 f"`{info.id}.{metric.key}`" + (f" per {', '.join(metric.per)}" if metric.per else ""),

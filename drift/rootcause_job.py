@@ -114,7 +114,7 @@ def _ended_unexplained(database: Database, now: datetime) -> list[Problem]:
         SELECT problem_id, episode FROM problem_events FINAL WHERE aspect IN {sql.texts(_ASPECTS)}
         GROUP BY problem_id, episode
         HAVING maxIf(recorded_at, event = 'resolved') >= {{since:DateTime64(3, 'UTC')}}
-            AND uniqExactIf(JSONExtractUInt(attributes, 'opening'), event = 'explained')
+            AND uniqExactIf(opening, event = 'explained')
                 < countIf(event IN ('opened', 'reopened'))""",
         {"since": now - _ENDED_WITHIN},
     )

@@ -196,6 +196,10 @@ class RuleSettings(AppRules, extra="forbid", frozen=True, allow_inf_nan=False):
         description="Largest acceptable age of a lane's oldest unread record, as a share of the topic's retention. "
         "Above it, a problem opens unless the lane is catching up.",
     )
+    judge_shift: Share = Field(
+        default=0.05,
+        description="Smallest shift of a judge on canaries that opens a problem, as a share of the metric's range.",
+    )
     overrides: tuple[RuleOverride, ...] = Field(default=(), description="Overrides by metric, app and segment.")
     limits: tuple[LimitOverride, ...] = Field(
         default=(), description="Overrides of error_limit, finding_traces and finding_limit by app and evaluator."
@@ -207,7 +211,8 @@ class RuleSettings(AppRules, extra="forbid", frozen=True, allow_inf_nan=False):
     apps: dict[str, AppRules] = Field(
         default={},
         description="Overrides by app, in tables such as [rules.apps.docs-bot]. Not possible there: repeats_within_s, "
-        "disk_limit, dead_letters, retention_share, overrides, limits, objectives. The last three name their app.",
+        "disk_limit, dead_letters, retention_share, judge_shift, overrides, limits, objectives. The last three name "
+        "their app.",
     )
 
     def of(self, app: str) -> "RuleSettings":
@@ -270,7 +275,9 @@ class JobSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
         default=300.0, gt=0, description="Seconds between checks of failure rates and flip rates."
     )
     repeats_every_s: Duration = Field(
-        default=900.0, gt=0, description="Seconds between checks for inconsistent answers to repeated questions."
+        default=900.0,
+        gt=0,
+        description="Seconds between checks for inconsistent answers to repeated questions, and of judges on canaries.",
     )
     insights_every_s: Duration = Field(default=3600.0, gt=0, description="Seconds between updates of insights.")
     insights_period_s: Duration = Field(default=86400.0, ge=60, description="Seconds of traffic per insight.")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from numbers import Real
 
-from ragtide.evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
+from ragtide.evaluators.outcome import LONGEST_EXPLANATION, Evidence, Failed, Finding, NotApplicable, Outcome, Scored
 from ragtide.evaluators.parts import MOST_PARTS, parts_fault
 from ragtide.evaluators.slugs import PATTERN, is_slug
 from ragtide.evaluators.spec import Evaluator
@@ -38,6 +38,7 @@ def _fault(evaluator: Evaluator, outcome: Outcome) -> str | None:
         or _parts(evaluator, outcome.parts)
         or _evidence(outcome.evidence)
         or _findings(outcome.findings)
+        or _explanation(evaluator, outcome.explanation)
     )
 
 
@@ -100,6 +101,14 @@ def _findings(findings: tuple[Finding, ...]) -> str | None:
     return None
 
 
+def _explanation(evaluator: Evaluator, explanation: object) -> str | None:
+    if explanation == "":
+        return None
+    if not isinstance(explanation, str) or len(explanation) > LONGEST_EXPLANATION:
+        return f"an explanation must be a text of at most {LONGEST_EXPLANATION:,} characters"
+    return None if evaluator.judge is not None else "an explanation is a judge's, and the evaluator asks none"
+
+
 def _slug(what: str, value: object) -> str | None:
     return None if is_slug(value) else f"its {what} is not a slug ({PATTERN})"
 
@@ -114,4 +123,5 @@ def _with_plain_floats(outcome: Scored) -> Scored:
         {key: float(value) for key, value in outcome.parts.items()},
         outcome.evidence,
         outcome.findings,
+        outcome.explanation,
     )

@@ -1,7 +1,7 @@
 """Describes evaluators without running them: the table and the JSON of `ragtide evaluators`."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from ragtide.evaluators.plan import (
     is_configured,
     is_on,
     judge_revisions,
+    missing_search,
     models_of,
     parameters,
     tasks_of,
@@ -63,8 +64,8 @@ class EvaluatorInfo:
     applicable; a limit of None is no limit.
 
     `available` is whether its resources are installed (`reason` says what to install), `enabled` whether settings let
-    it run. `configured` is whether settings give a parameter of `off_until_set`, if it has any. `fingerprint` is None
-    if a model that it depends on is missing.
+    it run. `configured` is whether settings give a parameter of `off_until_set`, if it has any, and the endpoint of an
+    agent. `fingerprint` is None if a model that it depends on is missing.
     """
 
     id: str
@@ -140,12 +141,18 @@ def unavailable(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) 
 def _reason(evaluator: Evaluator, params: BaseModel, settings: EvaluatorSettings, no_encoder: str | None) -> str | None:
     """Return why the evaluator cannot run, or None if it can."""
     absent = (models.what_is_missing(ref, settings) for ref in models_of(evaluator, params))
-    return why_unavailable(evaluator, no_encoder, settings.judge) or next(filter(None, absent), None)
+    return (
+        why_unavailable(evaluator, no_encoder, settings.judge)
+        or missing_search(evaluator, params, settings)
+        or next(filter(None, absent), None)
+    )
 
 
-def setting_names(evaluator: str, params: Iterable[str]) -> str:
-    """Name settings of its parameters: "evaluators.params.json_schema.json_schema"."""
-    return " or ".join(f"evaluators.params.{evaluator}.{name}" for name in params)
+def setting_names(info: EvaluatorInfo) -> str:
+    """Name the settings that it is off without: "evaluators.params.json_schema.json_schema". "" if there are none."""
+    names = [f"evaluators.params.{info.id}.{name}" for name in info.off_until_set]
+    names += [f"evaluators.judge.endpoint_by_evaluator.{info.id}"] if info.method == "agent" else []
+    return " or ".join(names)
 
 
 def describe_budget(budget: Budget) -> str:
@@ -169,7 +176,7 @@ def _describe(
     refs = models_of(evaluator, params)
     reason = _reason(evaluator, params, settings, no_encoder)
     revisions = [models.revision_of(ref, settings) for ref in refs] if reason is None else []
-    revisions += judge_revisions(evaluator, settings.judge) if reason is None else []
+    revisions += judge_revisions(evaluator, params, settings.judge) if reason is None else []
     is_known = reason is None or not (refs or evaluator.needs)
     return EvaluatorInfo(
         id=evaluator.id,

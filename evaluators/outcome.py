@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 MOST_EVIDENCE = 1_000  # stored per outcome: each repeats a chunk's id
+LONGEST_EXPLANATION = 4_000  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ class Finding:
 class Scored:
     """Has every declared metric that is not optional, finite and in its range.
 
-    `categories` are labels that windows count, such as a language. `parts` are counts for window metrics.
+    `categories` are labels that windows count, such as a language. `parts` are counts for window metrics. `explanation`
+    says why, in the words of a judge, for evaluators that ask one. It may quote users, and is stored like their texts.
     """
 
     metrics: Mapping[str, float]
@@ -43,6 +45,7 @@ class Scored:
     parts: Mapping[str, float] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
     findings: tuple[Finding, ...] = ()
+    explanation: str = ""
 
 
 @dataclass(frozen=True, slots=True)

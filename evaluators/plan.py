@@ -69,6 +69,7 @@ def prepare(
     unavailable: dict[str, str] = {}
     for evaluator in registry.values():
         params = parameters(evaluator, settings)  # a typo is an error in every lane
+        check_search(evaluator, params, settings)
         if not is_on(evaluator, settings) or lane not in (None, evaluator.lane):
             continue
         refs, name = models_of(evaluator, params), encoder_of(evaluator, params, settings)
@@ -76,7 +77,10 @@ def prepare(
         no_encoder = None if name is None or own else _absence(name, encoders, settings)
         reason = why_unavailable(evaluator, no_encoder, settings.judge) or _first_missing(refs, models)
         if reason is None:
-            revisions = [*(models.loaded[ref].revision for ref in refs), *judge_revisions(evaluator, settings.judge)]
+            revisions = [
+                *(models.loaded[ref].revision for ref in refs),
+                *judge_revisions(evaluator, params, settings.judge),
+            ]
             version_hash = fingerprint(evaluator, params, own.revision if own else None, revisions)
             prepared.append(
                 PreparedEvaluator(evaluator, params, version_hash, tasks_of(evaluator, settings), name or SHARED)
@@ -170,9 +174,10 @@ def _first_missing(refs: Iterable[ModelRef], models: Models) -> str | None:
     return next((models.missing.get(ref, f"the model {ref.name} was not loaded") for ref in absent), None)
 
 
-def judge_revisions(evaluator: Evaluator, judge: JudgeSettings) -> list[str]:
-    """Return the revision of the judge and the prompts of an evaluator that asks one."""
-    return [judge_revision(evaluator.id, evaluator.judge.prompts, judge)] if evaluator.judge else []
+def judge_revisions(evaluator: Evaluator, params: BaseModel, judge: JudgeSettings) -> list[str]:
+    """Return the revision of the judge, the prompts and the search of an evaluator that asks one."""
+    use = evaluator.judge
+    return [judge_revision(evaluator.id, use.prompts, use.searches(params), judge)] if use else []
 
 
 def why_unavailable(evaluator: Evaluator, no_encoder: str | None, judge: JudgeSettings) -> str | None:
@@ -202,8 +207,14 @@ def is_on(evaluator: Evaluator, settings: EvaluatorSettings) -> bool:
 
 
 def is_configured(evaluator: Evaluator, settings: EvaluatorSettings) -> bool:
-    """Whether settings give what it is off by default without: one of some parameters, an endpoint for a judge."""
+    """Whether settings give what it is off by default without: one of some parameters, an endpoint for a judge.
+
+    An agent needs an endpoint of its own: it costs more than other judges, and may send what users wrote to a search
+    engine.
+    """
     if Need.JUDGE in evaluator.needs and not settings.judge.endpoints:
+        return False
+    if evaluator.method == "agent" and evaluator.id not in settings.judge.endpoint_by_evaluator:
         return False
     given = settings.params.get(evaluator.id, {})
     return not evaluator.off_until_set or any(name in given for name in evaluator.off_until_set)
@@ -230,9 +241,27 @@ def check_settings(registry: Mapping[str, Evaluator], settings: EvaluatorSetting
     """Raise `ConfigError` if settings name an unknown evaluator or parameter, or have a bad value."""
     check_names(registry, settings)
     check_companions(registry, settings)
-    for id in settings.params:
-        parameters(registry[id], settings)
+    for evaluator in registry.values():
+        if evaluator.id in settings.params or evaluator.judge is not None:
+            check_search(evaluator, parameters(evaluator, settings), settings)
     check_prompts(settings.judge)
+
+
+def check_search(evaluator: Evaluator, params: BaseModel, settings: EvaluatorSettings) -> None:
+    """Raise `ConfigError` if the evaluator is on and searches, and there is no search endpoint."""
+    if (missing := missing_search(evaluator, params, settings)) is not None:
+        raise ConfigError(missing)
+
+
+def missing_search(evaluator: Evaluator, params: BaseModel, settings: EvaluatorSettings) -> str | None:
+    """Return what to set if the evaluator is on and searches, and there is no search endpoint. Else None."""
+    use = evaluator.judge
+    if not use or settings.judge.search.url is not None or not use.searches(params) or not is_on(evaluator, settings):
+        return None
+    return (
+        f"evaluators.params.{evaluator.id}.tools has search, but no search endpoint is set: set "
+        'evaluators.judge.search.url, or leave search out of the tools ("calculator" alone is valid)'
+    )
 
 
 def check_names(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) -> None:

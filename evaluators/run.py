@@ -129,7 +129,7 @@ class _Run:
                 raise
             return
         if isinstance(conversation, Generator):
-            yield Held(conversation, Asker(self._id, calls))
+            yield Held(conversation, Asker(self._id, calls, use.records_per_hour(self.prepared.params)))
 
     def embeds(self, traces: range) -> Iterator[tuple[int, dict[tuple[str, str], int]]]:
         """Yield the texts that its rows will embed, by trace, each with its encoder and its size.

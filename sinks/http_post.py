@@ -4,7 +4,7 @@ import asyncio
 import re
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
@@ -52,8 +52,9 @@ class HttpPoster:
     """Posts to one receiver. Every call raises `Transient`, `ConfigError` or `Refused`, nothing else.
 
     `where` names the receiver in errors: scheme and host, since the path may hold a token. `setting` is the section
-    with `url` and `ca_file`; `credentials` says which settings have them. `clock` is Unix time. Not for use by several
-    threads at once, nor from an event loop.
+    with `url` and `ca_file`; `credentials` says which settings have them. `clock` is Unix time. `retried`: the only
+    statuses after which the same message may be accepted; None: 408, 425, 429 and 5xx. Not for use by several threads
+    at once, nor from an event loop.
     """
 
     def __init__(
@@ -64,8 +65,10 @@ class HttpPoster:
         setting: str,
         credentials: str,
         clock: Callable[[], float] = time.time,
+        retried: Collection[int] | None = None,
     ) -> None:
         self._url = url
+        self._retried = retried
         self._ca_file = ca_file
         self._timeout_s = timeout_s
         self._setting = setting
@@ -145,10 +148,15 @@ class HttpPoster:
             )
         if status in _CREDENTIALS:
             return ConfigError(f"{what}. Check {self._credentials}")
-        if status in _RETRIED or status >= 500 or status < 200:
+        if self._is_retried(status):
             wait_s = retry_after_s(headers.get("Retry-After"), self._clock()) or 0.0
             return Busy(what, is_away=status in _AWAY, retry_after_s=min(wait_s, _LONGEST_RETRY_AFTER_S))
         return StatusRefused(what, status)
+
+    def _is_retried(self, status: int) -> bool:
+        if self._retried is not None:
+            return status in self._retried
+        return status in _RETRIED or status >= 500 or status < 200
 
 
 async def _open(context: ssl.SSLContext) -> "aiohttp.ClientSession":

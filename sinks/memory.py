@@ -5,8 +5,8 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from ragtide.evaluators.errors import Refused
-from ragtide.sinks.row_identity import TABLES, Row, identity, rank, rows_of
-from ragtide.sinks.rows import Block, EmbeddingRow, ScoreRow, TextRow, TraceRow
+from ragtide.sinks.row_identity import TABLES, Row, TraceRows, identity, rank, rows_of
+from ragtide.sinks.rows import Block, EmbeddingRow, ScoreRow
 
 
 class MemorySink:
@@ -47,7 +47,7 @@ class MemorySink:
 
 
 def _deleted(row: Row) -> bool:
-    return isinstance(row, TraceRow | TextRow | ScoreRow | EmbeddingRow) and bool(row.is_deleted)
+    return isinstance(row, TraceRows) and bool(row.is_deleted)
 
 
 def _check(table: str, row: Row) -> None:

@@ -15,14 +15,15 @@ from ragtide.sinks.http_post import HttpPoster, StatusRefused
 Signal = Literal["logs", "spans"]
 _REJECTED: Mapping[Signal, str] = {"logs": "rejectedLogRecords", "spans": "rejectedSpans"}
 PATHS: Mapping[Signal, str] = {"logs": "/v1/logs", "spans": "/v1/traces"}
+_RETRIED = frozenset({429, 502, 503, 504})  # OTLP/HTTP: all other answers of 4xx and 5xx must not be retried
 _NO_ENDPOINT = frozenset({404, 405, 410, 415, 501})
 _LONGEST_REASON = 200  # characters
 
 
 class Accepted(NamedTuple):
-    """The number of records that an accepted batch lost, and why; None if the answer does not say it readably.
+    """The number of log records or spans that an accepted batch lost; None if the answer does not say it readably.
 
-    They are not to be sent again.
+    They are not to be sent again. `why` may also warn about records that were taken.
     """
 
     rejected: int | None
@@ -49,7 +50,7 @@ class OtlpHttpClient:
         self._setting = setting
         self._headers = {name: value.get_secret_value() for name, value in headers.items()}
         self._headers |= {"Content-Type": "application/json", "Content-Encoding": "gzip", "User-Agent": "ragtide"}
-        self._poster = HttpPoster(url, ca_file, timeout_s, setting, f"{setting}.headers and .url", clock)
+        self._poster = HttpPoster(url, ca_file, timeout_s, setting, f"{setting}.headers and .url", clock, _RETRIED)
         self.where = self._poster.where
 
     def connected(self) -> AbstractContextManager[None]:

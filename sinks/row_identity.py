@@ -4,15 +4,27 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from ragtide.sinks.rows import Block, DeadLetterRow, DirtyRow, EmbeddingRow, ProgressRow, ScoreRow, TextRow, TraceRow
+from ragtide.sinks.rows import (
+    Block,
+    DeadLetterRow,
+    DirtyRow,
+    EmbeddingRow,
+    ExplanationRow,
+    ProgressRow,
+    ScoreRow,
+    TextRow,
+    TraceRow,
+)
 
-Row = TraceRow | TextRow | ScoreRow | EmbeddingRow | DeadLetterRow | DirtyRow | ProgressRow
+TraceRows = TraceRow | TextRow | ScoreRow | ExplanationRow | EmbeddingRow  # of one trace, with tombstones
+Row = TraceRows | DeadLetterRow | DirtyRow | ProgressRow
 
 # Table of each type of row, in the order of writing: marks and progress after the rows they speak of.
 TABLES: Final[dict[type[Row], str]] = {
     TraceRow: "traces",
     TextRow: "trace_texts",
     ScoreRow: "scores",
+    ExplanationRow: "explanations",
     EmbeddingRow: "embeddings",
     DeadLetterRow: "dead_letters",
     DirtyRow: "dirty_windows",
@@ -26,6 +38,7 @@ def rows_of(block: Block) -> dict[str, list[Row]]:
         [*block.traces],
         [*block.texts],
         [*block.scores],
+        [*block.explanations],
         [*block.embeddings],
         [*block.dead_letters],
         [*block.dirty],
@@ -45,6 +58,8 @@ def block_of(rows: Sequence[Row]) -> Block:
                 block.texts.append(row)
             case ScoreRow():
                 block.scores.append(row)
+            case ExplanationRow():
+                block.explanations.append(row)
             case EmbeddingRow():
                 block.embeddings.append(row)
             case DeadLetterRow():
@@ -61,7 +76,7 @@ def identity(row: Row) -> tuple[object, ...]:
     match row:
         case TraceRow() | TextRow() | EmbeddingRow():
             return row.run_id, row.app, row.environment, _minute(row.time), row.trace_id
-        case ScoreRow():
+        case ScoreRow() | ExplanationRow():
             return row.run_id, row.app, row.environment, row.evaluator, _minute(row.time), row.trace_id
         case DeadLetterRow():
             return row.run_id, row.topic, row.partition, row.offset, row.time
@@ -74,7 +89,7 @@ def identity(row: Row) -> tuple[object, ...]:
 def rank(row: Row) -> int:
     """Rank of the row: of one identity the highest rank stays, of equal ranks the last written."""
     match row:
-        case TraceRow() | TextRow() | ScoreRow() | EmbeddingRow():
+        case TraceRow() | TextRow() | ScoreRow() | ExplanationRow() | EmbeddingRow():
             return row.version
         case DirtyRow():
             return row.done

@@ -94,6 +94,20 @@ class ScoreRow(NamedTuple):
     is_deleted: int = 0
 
 
+class ExplanationRow(NamedTuple):
+    """Table `explanations`: what a judge wrote about a score, in full or masked."""
+
+    run_id: str
+    app: str
+    environment: str
+    evaluator: str
+    time: datetime
+    trace_id: str
+    version: int  # that of the score
+    explanation: str
+    is_deleted: int = 0
+
+
 class EmbeddingRow(NamedTuple):
     """Table `embeddings`: a question's vector, with numbers that Float32 holds exactly, and features of the answer."""
 
@@ -158,6 +172,7 @@ class Block:
     traces: list[TraceRow] = field(default_factory=list)
     texts: list[TextRow] = field(default_factory=list)
     scores: list[ScoreRow] = field(default_factory=list)
+    explanations: list[ExplanationRow] = field(default_factory=list)
     embeddings: list[EmbeddingRow] = field(default_factory=list)
     dead_letters: list[DeadLetterRow] = field(default_factory=list)
     dirty: list[DirtyRow] = field(default_factory=list)
@@ -165,7 +180,7 @@ class Block:
 
     def __len__(self) -> int:
         """Number of data rows, without marks and progress."""
-        scored = len(self.scores) + len(self.embeddings)
+        scored = len(self.scores) + len(self.explanations) + len(self.embeddings)
         return len(self.traces) + len(self.texts) + scored + len(self.dead_letters)
 
     def extend(self, other: "Block") -> None:
@@ -173,6 +188,7 @@ class Block:
         self.traces += other.traces
         self.texts += other.texts
         self.scores += other.scores
+        self.explanations += other.explanations
         self.embeddings += other.embeddings
         self.dead_letters += other.dead_letters
         self.dirty += other.dirty

@@ -3,7 +3,17 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ragtide.sinks.rows import Block, DeadLetterRow, DirtyRow, EmbeddingRow, ProgressRow, ScoreRow, TextRow, TraceRow
+from ragtide.sinks.rows import (
+    Block,
+    DeadLetterRow,
+    DirtyRow,
+    EmbeddingRow,
+    ExplanationRow,
+    ProgressRow,
+    ScoreRow,
+    TextRow,
+    TraceRow,
+)
 
 # Not `live`: those rows end their life counted from the time of the event, which may be long ago.
 RUN = "check"
@@ -78,6 +88,16 @@ _SCORE = ScoreRow(
     prompt_version="v1",
     segments={"tenant": "a"},
 )
+_EXPLANATION = ExplanationRow(
+    run_id=RUN,
+    app="app",
+    environment="prod",
+    evaluator="fact_check",
+    time=NOON,
+    trace_id="t",
+    version=1,
+    explanation="It landed in 1969: right.",
+)
 _EMBEDDING = EmbeddingRow(
     run_id=RUN,
     app="app",
@@ -107,6 +127,11 @@ def score(trace_id: str, **changes: Any) -> ScoreRow:
     return _SCORE._replace(trace_id=trace_id, **changes)
 
 
+def explanation(trace_id: str, **changes: Any) -> ExplanationRow:
+    """What a judge wrote about a score of it."""
+    return _EXPLANATION._replace(trace_id=trace_id, **changes)
+
+
 def embedding(trace_id: str, **changes: Any) -> EmbeddingRow:
     """Its question's vector."""
     return _EMBEDDING._replace(trace_id=trace_id, **changes)
@@ -124,6 +149,7 @@ def block(traces: int = 3) -> Block:
             for number, time in enumerate(times)
             for evaluator in ("operations", "text_matching")
         ],
+        explanations=[explanation(f"t{number}", time=time) for number, time in enumerate(times)],
         embeddings=[embedding(f"t{number}", time=time) for number, time in enumerate(times)],
         dead_letters=[DeadLetterRow(RUN, "rag.traces", 0, 9, NOON, "not_json", "line 1", "decode", 17, "ab" * 32)],
         dirty=[DirtyRow(RUN, "app", "prod", "fast", minute, "mark")],

@@ -28,7 +28,9 @@ class RetentionSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fa
 
     traces_days: int = Field(default=90, ge=1, description="Days to keep traces and scores.")
     texts_days: int = Field(
-        default=30, ge=1, description="Days to keep texts of traces, such as questions and answers."
+        default=30,
+        ge=1,
+        description="Days to keep texts of traces, such as questions and answers, and explanations of scores.",
     )
     labels_days: int = Field(
         default=30, ge=1, description="Days to keep labels: reference answers, grades, verdicts of people."
@@ -73,8 +75,9 @@ class PrivacySettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
 
     store_texts: Literal["full", "masked", "hashed", "off"] = Field(
         default="full",
-        description="How to store texts of questions, answers, chunks, references, errors and attributes. full: as "
-        "sent. masked: what pii_leakage and sensitive_data_leakage find is replaced by its kind. "
+        description="How to store texts of questions, answers, chunks, references, errors and attributes, and "
+        "explanations of scores. full: as sent. masked: what pii_leakage and sensitive_data_leakage find is replaced "
+        "by its kind. "
         "hashed: its kind and a keyed hash replace it. off: no text is stored. "
         f"Unless full, these names are masked too: {', '.join(MASKED_NAMES)}. Stored as sent: {', '.join(AS_SENT)}.",
     )
@@ -96,7 +99,8 @@ class PrivacySettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
         names = {"full": "stored as sent", "hashed": "hashed"}.get(self.store_texts, "masked")
         masked = tuple(name for name in MASKED_NAMES if not self.hash_users or name not in _OF_USERS)
         return (
-            f"texts are {texts}: question, answer, contexts, expected, error message, attributes, comments of labels",
+            f"texts are {texts}: question, answer, contexts, expected, error message, attributes, comments of labels, "
+            "explanations of scores",
             f"names are {names}: {', '.join(masked)}",
             *([f"hashed: {', '.join(_OF_USERS)}"] if self.hash_users else []),
             f"always stored as sent: {', '.join(AS_SENT)}",

@@ -10,7 +10,7 @@ from ragtide.sinks.bisect import write_or_reject
 from ragtide.sinks.protocol import Sink
 from ragtide.sinks.row_identity import Row, identity, rows_of
 from ragtide.sinks.rows import Block, DirtyRow, EmbeddingRow, ProgressRow, ScoreRow, TextRow, TraceRow
-from ragtide.sinks.sample import NOON, RUN, embedding, score, text, trace
+from ragtide.sinks.sample import NOON, RUN, embedding, explanation, score, text, trace
 from ragtide.sinks.sample import block as sample
 
 
@@ -83,16 +83,18 @@ def identity_is_the_key(fixture: SinkFixture) -> None:
 
 def tombstones(fixture: SinkFixture) -> None:
     """A newer row with is_deleted deletes the row, and an older version does not restore it."""
-    alive = [Block(traces=[trace("t")], texts=[text("t")], scores=[score("t")], embeddings=[embedding("t")])]
+    alive = [Block([trace("t")], [text("t")], [score("t")], [explanation("t")], [embedding("t")])]
     gone = Block(
         traces=[trace("t", version=5, is_deleted=1)],
         texts=[text("t", version=5, is_deleted=1)],
         scores=[score("t", version=5, is_deleted=1)],
+        explanations=[explanation("t", version=5, is_deleted=1)],
         embeddings=[embedding("t", version=5, vector=[], is_deleted=1)],
     )
     for block in (*alive, gone, *alive):
         fixture.sink.write(block)
     assert not [*_traces(fixture), *_texts(fixture), *_scores(fixture), *_embeddings(fixture)]
+    assert not fixture.rows("explanations")
     fixture.sink.write(Block(traces=[trace("t", version=6)]))
     assert [row.version for row in _traces(fixture)] == [6]
 
@@ -182,6 +184,7 @@ def refuses_lone_surrogates(fixture: SinkFixture) -> None:
         Block(texts=[text("t", answer=secret)]),
         Block(texts=[text("t", chunks=["fine", secret])]),
         Block(scores=[score("t", categories={"language": secret})]),
+        Block(explanations=[explanation("t", explanation=secret)]),
         Block(embeddings=[embedding("t", model=secret)]),
     ):
         _assert_refused(fixture, block)

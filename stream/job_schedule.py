@@ -22,6 +22,7 @@ from ragtide.stream.labels.sending import send
 from ragtide.stream.notification_targets import alert_context, notification_targets
 from ragtide.stream.score_targets import score_targets
 from ragtide.stream.settings.loader import Settings
+from ragtide.stream.stage_letters import store_stage_letters
 from ragtide.stream.telemetry.registry import Telemetry
 from ragtide.stream.worker.backoff import delays
 
@@ -44,6 +45,7 @@ def job_schedule(
         ("explain", settings.jobs.explain_every_s, _root_cause_job(telemetry)),
         *_check_jobs(settings),
         ("retention", settings.jobs.checks_every_s, _consumer_lag_job(settings)),
+        ("stage_letters", settings.jobs.checks_every_s, _stage_letters_job(settings, database)),
     ]
     if settings.topics.enabled and settings.privacy.stores_embeddings and not _topics_unavailable():
         jobs.append(("topics", min(settings.topics.every_s, _DUE_CHECK_S), topic_job(settings, database, telemetry)))
@@ -53,6 +55,8 @@ def job_schedule(
         jobs.append(
             ("questions", settings.drift.questions_every_s, partial(JobContext.check_input_drift, stopped=stopped))
         )
+    if settings.evaluators.judge.canaries.enabled:
+        jobs.append(("canaries", _DUE_CHECK_S, _canary_job(settings, database, telemetry, stopped)))
     if settings.kafka.labels_topic:
         jobs.append(("labels", settings.jobs.every_s, _label_job(settings, database, telemetry)))
     for name, target in notification_targets(settings).items():
@@ -104,6 +108,15 @@ def _consumer_lag_job(settings: Settings) -> Job:
     return partial(_run_checks, [ConsumerLag(lambda: asyncio.run(group_lags(settings.kafka)))])
 
 
+def _stage_letters_job(settings: Settings, database: Database) -> Job:
+    """Stage `assemble` has no ClickHouse: its dead letters are stored from their topic."""
+
+    def job(jobs: JobContext, now: datetime) -> RunResult:
+        return RunResult(read=store_stage_letters(settings.kafka, settings.otel, database), raised=0)
+
+    return job
+
+
 def _run_insights(jobs: JobContext, now: datetime) -> RunResult:
     return jobs.run_insights(now)
 
@@ -112,6 +125,17 @@ def _anomaly_job(stopped: Callable[[], bool]) -> Job:
     def job(jobs: JobContext, now: datetime) -> RunResult:
         found = jobs.scan_for_changes(now, stopped)
         return RunResult(read=found.scan.series, raised=found.events)
+
+    return job
+
+
+def _canary_job(settings: Settings, database: Database, telemetry: Telemetry, stopped: Callable[[], bool]) -> Job:
+    from ragtide.stream.judge_canaries import CanaryJob  # aiohttp takes a tenth of a second
+
+    scoring = CanaryJob(settings, database, telemetry, stopped)
+
+    def job(jobs: JobContext, now: datetime) -> RunResult:
+        return scoring.run(jobs.evaluators, now)
 
     return job
 

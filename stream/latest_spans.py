@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ragtide.evaluators.errors import BadRecord
-from ragtide.stream.ingest.otel import Span, decode_spans, describe_counts, kind_of, map_spans
+from ragtide.stream.ingest.otel import PromptRule, Span, decode_spans, describe_counts, kind_of, map_spans, prompt_rule
 from ragtide.stream.ingest.records import Record, check_readable
 from ragtide.stream.latest_traces import TopicReport
 from ragtide.stream.settings.loader import Settings
@@ -30,6 +30,7 @@ class _Found:
 
 def report_spans(settings: Settings, latest: Mapping[str, Sequence[Record]]) -> Iterator[TopicReport]:
     """Decode the messages as the stage would; say encoding, keys, instrumentation and which fields traces record."""
+    rule = prompt_rule(settings.otel)
     for topic, records in latest.items():
         if not records:
             yield TopicReport(topic, None, "no message yet")
@@ -42,7 +43,7 @@ def report_spans(settings: Settings, latest: Mapping[str, Sequence[Record]]) -> 
                 found.refused.append((record, bad))
         yield _of_messages(topic, len(records), found, settings.worker.dead_letter_ratio)
         if found.spans:
-            yield _of_traces(topic, found)
+            yield _of_traces(topic, found, rule)
 
 
 def _add(record: Record, settings: Settings, found: _Found) -> None:
@@ -81,16 +82,24 @@ def _of_messages(topic: str, count: int, found: _Found, most: float) -> TopicRep
     )
 
 
-def _of_traces(topic: str, found: _Found) -> TopicReport:
+def _texts_hint(rule: PromptRule | None) -> str:
+    if rule is None:
+        return "otel.contexts_from_prompt may take the texts from the prompt"
+    return "otel.contexts_from_prompt finds none in the prompt"
+
+
+def _of_traces(topic: str, found: _Found, rule: PromptRule | None) -> TopicReport:
     """Traces whose root is among the messages: of others some spans are elsewhere."""
     whole = [spans for spans in found.traces.values() if any(not span.parent_id for span in spans)]
     recorded: Counter[str] = Counter()
-    count = 0
+    count = without_text = 0
     for spans in whole:
-        for trace in map_spans(spans).traces:
+        for trace in map_spans(spans, (), rule).traces:
             count += 1
             recorded.update(name for name in _FIELDS if name in trace.fields)
-            recorded["contexts.text"] += "contexts" in trace.fields and "contexts.text" not in trace.missing
+            missing = trace.missing.get("contexts.text")
+            recorded["contexts.text"] += "contexts" in trace.fields and missing is None
+            without_text += missing is not None and missing.reason in ("no_text", "not_in_prompt")
     if found.traces and not whole:
         return TopicReport(
             topic,
@@ -108,6 +117,8 @@ def _of_traces(topic: str, found: _Found) -> TopicReport:
     libraries = ", ".join(name for name, _ in found.libraries.most_common(_SHOWN))
     is_enough = all(recorded[name] for name in ("question", "answer", "contexts.text"))
     hint = "" if is_enough else ". `ragtide explain-trace` says what to switch on in the application"
+    if without_text:
+        hint += f". {without_text:,} have documents without text: {_texts_hint(rule)}"
     return TopicReport(
         topic,
         True if is_enough else None,

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from math import inf
 from operator import attrgetter
 from typing import NamedTuple
@@ -40,6 +41,7 @@ from ragtide.stream.ingest.rows import (
     ScoreKey,
     TraceContext,
     dead_letter_row,
+    explanation_rows,
     score_rows,
     text_row,
     trace_row,
@@ -253,8 +255,14 @@ class Pipeline:
             sums = self._companions.sums(at, column, decisions.weights, cheap)
             scored = score_rows(batch, prepared, column, decisions.weights, result.evidence_cut, result.findings, sums)
             result.block.scores += scored
+            if self._store_texts and prepared.evaluator.judge is not None:
+                result.block.explanations += explanation_rows(scored, column, partial(self._masked, shared=shared))
             for status, number in Counter(map(_STATUS, scored)).items():
                 result.outcomes[prepared.evaluator.id, status] += number
+
+    def _masked(self, text: str, shared: Batch) -> str:
+        """Mask a text that a judge wrote about traces, as theirs are."""
+        return text if self._masking is None else self._masking.mask_text(text, shared)
 
     def _embed(self, batch: list[TraceContext], result: SliceResult, shared: Batch) -> list[TraceContext]:
         """Add topics to the traces, after the evaluators: their call of the encoder had most questions already."""

@@ -98,16 +98,14 @@ def load_pins(database: Database, as_of: datetime | None = None) -> dict[tuple[s
 def problem_intervals(database: Database) -> dict[Series, list[tuple[int, int]]]:
     """Load when each series had a problem, [since, until) in seconds since 1970; detectors know their own alarms."""
     rows = database.rows(
-        f"SELECT {', '.join(Series._fields)}, JSONExtractString(attributes, 'since') AS since, "
+        f"SELECT {', '.join(Series._fields)}, toUnixTimestamp(assumeNotNull(since)) AS since, "
         "toUnixTimestamp(ifNull(resolved_at, now64(3))) AS until FROM problems "
         "WHERE aspect IN ('level', 'inputs') AND opened_at IS NOT NULL AND kinds != ['change_point'] "
-        "AND kinds != ['input_drift']"
+        "AND kinds != ['input_drift'] AND problems.since IS NOT NULL"
     )
     found: dict[Series, list[tuple[int, int]]] = {}
     for row in rows:
-        if row["since"]:
-            since = int(datetime.fromisoformat(row["since"]).timestamp())
-            found.setdefault(Series(*(row[name] for name in Series._fields)), []).append((since, row["until"]))
+        found.setdefault(Series(*(row[name] for name in Series._fields)), []).append((row["since"], row["until"]))
     return found
 
 

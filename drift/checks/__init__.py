@@ -9,6 +9,7 @@ from ragtide.drift.checks.engine import Check, CheckContext, Observation
 from ragtide.drift.checks.error_budget import FINE_S, MIN_BAD, BurnWindow, burn_windows, hour_s
 from ragtide.drift.checks.hysteresis import CheckState
 from ragtide.drift.checks.job_health import JobFailures, JobsBehind, RollupFailures
+from ragtide.drift.checks.judge_shift import JudgedMetric, judge_shifts
 from ragtide.drift.checks.missing_data import MissingData
 from ragtide.drift.checks.run import run_check
 
@@ -23,10 +24,12 @@ __all__ = [
     "GroupLag",
     "JobFailures",
     "JobsBehind",
+    "JudgedMetric",
     "MissingData",
     "Observation",
     "RollupFailures",
     "burn_windows",
     "hour_s",
+    "judge_shifts",
     "run_check",
 ]

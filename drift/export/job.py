@@ -21,14 +21,14 @@ from ragtide.drift.job_history import StopRequested
 from ragtide.evaluators.errors import ConfigError, RagtideError, Refused, Transient
 from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
-from ragtide.sinks.http_post import Busy
-from ragtide.sinks.otlp_http import Accepted
+from ragtide.sinks.http_post import StatusRefused
+from ragtide.sinks.otlp_http import Accepted, Signal
 
 logger = logging.getLogger(__name__)
 
 Outcome = Literal["sent", "unknown", "rejected", "refused", "too_old", "superseded", "no_trace_id"]
+_SERVER_ERROR = 500  # and above: the target is at fault
 _MOST_REFUSED = 20  # rows in a row, before the target is at fault and not the rows
-_MOST_BUSY = 3  # runs that the same batch may fail, before the rows at fault are looked for
 
 
 class EventSender(Protocol):
@@ -61,6 +61,18 @@ class _LeftOut(NamedTuple):
     events: int
 
 
+class _Tried(NamedTuple):
+    error: Refused | None
+    taken: bool  # any of the rows
+
+
+class _Lost(NamedTuple):
+    """Least and most events that a target may have rejected."""
+
+    least: int
+    most: int
+
+
 @dataclass(slots=True)
 class _Run:
     """One run's counts. Rows that are left out are counted once the position is stored beyond them."""
@@ -73,7 +85,7 @@ class _Run:
     attempted: int = 0  # events in batches that were accepted
     left_out: list[_LeftOut] = field(default_factory=list)
     refused: int = 0  # rows since the target last accepted any
-    error: Refused | Busy | None = None
+    error: Refused | None = None
 
     def count(self, outcome: Outcome, number: int) -> None:
         if number:
@@ -116,7 +128,6 @@ class ScoreExport:
         self._delays_s = delays()
         self._retry_at: datetime | None = None
         self._failure = ""
-        self._busy = 0  # failed runs since a batch was accepted, whose target was not away
         self._cursor = f"export:{sender.name}"
 
     def run(self, evaluators: Mapping[str, Evaluator], epoch: int, now: datetime) -> int:
@@ -144,10 +155,9 @@ class ScoreExport:
                 asked_s = float(getattr(error, "retry_after_s", 0.0))
                 self._retry_at = now + timedelta(seconds=max(next(self._delays_s), asked_s))
                 self._failure = str(error)
-                self._busy += isinstance(error, Busy) and not error.is_away
             raise
         else:
-            self._delays_s, self._retry_at, self._busy = self._delays(), None, 0
+            self._delays_s, self._retry_at = self._delays(), None
         finally:
             self._measure(Measured(events, self._lag_s(now)))
         return events.get("sent", 0)
@@ -207,19 +217,18 @@ class ScoreExport:
                 if run.attempted and run.attempted + events > self._budget:
                     return False
                 self._check_may_go_on(run)
-                error = self._try(run, rows, events)
+                error, taken = self._try(run, rows, events)
                 if error is None:
-                    accepted = True
-                    self._save(run, pieces[0][0].position - 1 if pieces else following)
+                    accepted |= taken
+                    if taken or not run.refused:
+                        self._save(run, pieces[0][0].position - 1 if pieces else following)
                 elif len(rows) > 1:
                     middle = len(rows) // 2
                     pieces.extendleft([rows[middle:], rows[:middle]])
                 else:
                     self._leave_out(run, rows[0], error)
-            if accepted:
-                self._busy = 0
-                if run.refused:
-                    self._save(run, following)
+            if accepted and run.refused:
+                self._save(run, following)
         if not run.refused and not batches:
             self._save(run, page.end)
         return True
@@ -239,32 +248,39 @@ class ScoreExport:
                 size += events
         return batches
 
-    def _try(self, run: _Run, rows: Sequence[ScoredRow], events: int) -> Refused | Busy | None:
-        """Send the rows; the error if they are at fault."""
+    def _try(self, run: _Run, rows: Sequence[ScoredRow], events: int) -> _Tried:
+        """Send the rows; return the error if they are at fault, else whether the target took any of them."""
         if not run.is_connected:
             run.connection.enter_context(self._sender.connected())
             run.is_connected = True
         try:
             accepted = self._sender.send(run.writer.encode(rows))
         except Refused as error:
-            return error
-        except Busy as error:
-            if error.is_away or self._busy < _MOST_BUSY:
-                raise
-            return error
+            return _Tried(error, False)
         run.attempted += events
         if accepted.rejected is None:
             run.count("unknown", events)
             logger.warning("%s took %d scores with an answer that cannot be read", self._sender.name, events)
-            return None
-        rejected = min(accepted.rejected, events)
-        run.count("sent", events - rejected)
-        run.count("rejected", rejected)
-        if rejected:
-            logger.warning("%s rejected %d of %d scores: %s", self._sender.name, rejected, events, accepted.why)
-        return None
+            return _Tried(None, True)
+        lost = _rejected_events(run.writer, self._settings.signal, rows, accepted.rejected)
+        run.count("rejected", lost.least)
+        run.count("unknown", lost.most - lost.least)
+        run.count("sent", events - lost.most)
+        self._log_rejected(lost, events, accepted.why)
+        return _Tried(None, lost.least < events)
 
-    def _leave_out(self, run: _Run, row: ScoredRow, error: Refused | Busy) -> None:
+    def _log_rejected(self, lost: _Lost, events: int, why: str) -> None:
+        """Say what the target rejected, which is not sent again, and what it warns about."""
+        name, reason = self._sender.name, why or "it gives no reason"
+        if lost.least >= events:
+            logger.error("%s rejected all of %d scores, which are not sent again: %s", name, events, reason)
+        elif lost.most:
+            number = f"{lost.least}" if lost.least == lost.most else f"{lost.least} to {lost.most}"
+            logger.warning("%s rejected %s of %d scores, which are not sent again: %s", name, number, events, reason)
+        elif why:
+            logger.warning("%s took %d scores with a warning: %s", name, events, why)
+
+    def _leave_out(self, run: _Run, row: ScoredRow, error: Refused) -> None:
         logger.error("%s refused a score of evaluator %s: %s", self._sender.name, row.evaluator, error)
         run.left_out.append(_LeftOut(row.position, "refused", run.writer.count(row)))
         run.error = error
@@ -273,8 +289,10 @@ class ScoreExport:
             self._raise_refused(run)
 
     def _raise_refused(self, run: _Run) -> None:
-        if isinstance(run.error, Busy):
-            raise run.error
+        if isinstance(run.error, StatusRefused) and run.error.status >= _SERVER_ERROR:
+            raise Transient(
+                f"{self._sender.name} fails for every score, so that none is left out: {run.error}"
+            ) from None
         raise ConfigError(f"{self._sender.name} refuses every score, so that none is left out: {run.error}") from None
 
     def _check_may_go_on(self, run: _Run) -> None:
@@ -295,3 +313,12 @@ class ScoreExport:
         except RagtideError:
             return math.nan  # not known
         return max((now - time_of(position)).total_seconds(), 0.0) if position else 0.0
+
+
+def _rejected_events(writer: EventWriter, signal: Signal, rows: Sequence[ScoredRow], rejected: int) -> _Lost:
+    """The events of so many rejected records. A span has all events of a row, and the answer does not name the rows."""
+    counts = sorted(map(writer.count, rows))
+    if signal == "logs":
+        return _Lost(*[min(rejected, sum(counts))] * 2)
+    number = min(rejected, len(counts))
+    return _Lost(sum(counts[:number]), sum(counts[len(counts) - number :]))

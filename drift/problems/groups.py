@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from heapq import merge
+from itertools import chain
 from operator import attrgetter
 from typing import Literal, NamedTuple, get_args
 
@@ -26,12 +27,13 @@ from ragtide.drift.problems.report import ProblemKey
 from ragtide.drift.settings import SEVERITIES, Severity
 
 Stage = Literal[  # of a fault's way from the system through an application to its figures, in this order
-    "storage", "jobs", "missing", "error", "coverage",
+    "storage", "jobs", "judge", "missing", "error", "coverage",
     "failure", "retrieval", "generation", "speed", "cost", "leak", "harm", "traffic", "consistency", "finding",
 ]  # fmt: skip
 _STAGE_OF_ASPECT: Mapping[str, Stage] = {
     "storage": "storage",
     "jobs": "jobs",
+    "judge": "judge",
     "missing": "missing",
     "error": "error",
     "coverage": "coverage",
@@ -59,6 +61,7 @@ _ANSWER_STAGES: tuple[Stage, ...] = ("speed", "cost", "consistency")  # follow f
 _LEADS_TO: Mapping[Stage, tuple[Stage, ...]] = {
     "storage": ("storage", "jobs", "missing", "error", "coverage"),
     "jobs": ("jobs", "coverage"),
+    "judge": ("failure", "retrieval", "generation", "harm", "consistency"),  # of its scores; a leak stands alone
     "missing": ("missing", "failure", "retrieval", "generation", *_ANSWER_STAGES, "harm", "traffic"),
     "error": ("error",),
     "coverage": ("coverage",),
@@ -76,6 +79,7 @@ _SYSTEM: tuple[Stage, ...] = ("storage", "jobs")  # its problems have no applica
 _ACROSS_APPS: tuple[Stage, ...] = ("missing", "error", "coverage")  # the same in many applications is one system fault
 _ACROSS_MODELS: tuple[Stage, ...] = ("failure", "retrieval")  # what an application does before and around its models
 _EVERYWHERE = _ALL_TRAFFIC = ("", "")
+_JUDGES = ("", "judge")  # the place of judges, which no application has
 _Slot = tuple[object, ...]  # application and environment, then segment and time
 _ALL = (None,)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -153,22 +157,25 @@ class _Node:
     @property
     def places(self) -> list[tuple[str, str]]:
         """Where its causes may lie, and where it may be the cause of others."""
+        if self.stage == "judge":
+            return [_JUDGES]
         own = [] if self.stage in _SYSTEM else [(self.problem.app, self.problem.environment)]
         return [*own, *([_EVERYWHERE] if self.stage in (*_SYSTEM, *_ACROSS_APPS) else [])]
 
     def kept_at(self, width: timedelta) -> Iterator[_Slot]:
         """Where its symptoms look for it: what stops all traffic under its place, others under segment and onset."""
-        stops = self.stage in (*_SYSTEM, *_ACROSS_APPS)
+        stops = self.stage in (*_SYSTEM, *_ACROSS_APPS, "judge")
         of_traffic = () if stops else (self.segment, (self.onset - _EPOCH) // width)
         return ((place, *rest) for place in self.places for rest in (of_traffic, _ALL))
 
     def sought_at(self, width: timedelta) -> Iterator[_Slot]:
         """Where its causes are kept."""
+        judges = [(_JUDGES, *_ALL)] if self.stage in _LEADS_TO["judge"] else []
         if self.stage in _LOOKBACK:
-            return ((place, *_ALL) for place in self.places)
+            return chain(judges, ((place, *_ALL) for place in self.places))
         segments, slot = {_ALL_TRAFFIC, self.segment}, (self.onset - _EPOCH) // width
         near = [(segment, when) for segment in segments for when in (slot - 1, slot, slot + 1)]
-        return ((place, *rest) for place in self.places for rest in ((), *near))
+        return chain(judges, ((place, *rest) for place in self.places for rest in ((), *near)))
 
 
 def parents(problems: Iterable[Problem], now: datetime) -> dict[EpisodeKey, Problem]:
@@ -179,7 +186,8 @@ def parents(problems: Iterable[Problem], now: datetime) -> dict[EpisodeKey, Prob
     """
     ordered = sorted((_Node.of(one) for one in problems if one.state != "pending"), key=_rank)
     # Onsets of problems that explain each other lie no farther apart.
-    width = max(COINCIDENT, _SIMULTANEOUS + max((one.interval for one in ordered), default=timedelta()))
+    intervals = (one.interval for one in ordered if one.stage != "judge")  # whose symptoms look at all times
+    width = max(COINCIDENT, _SIMULTANEOUS + max(intervals, default=timedelta()))
     causes: dict[_Slot, list[_Node]] = {}
     found: dict[EpisodeKey, _Node] = {}
     for one in ordered:
@@ -281,6 +289,8 @@ def _follows(cause: _Node, other: _Node) -> bool:
         return False
     if before in _SYSTEM:
         return True
+    if before == "judge":
+        return same_evaluator
     if before in _ACROSS_APPS:
         return before == "missing" or same_evaluator
     return _same_place(cause, other) and _same_traffic(cause, other)

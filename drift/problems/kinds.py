@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 Aspect = Literal[  # what of an application, or of the system, a problem is about
-    "level", "coverage", "flip", "inconsistency", "missing", "error", "inputs", "finding", "storage", "jobs"
+    "level", "coverage", "flip", "inconsistency", "missing", "error", "inputs", "finding", "storage", "jobs", "judge"
 ]
 Kind = Literal[
     "threshold",
@@ -20,6 +20,7 @@ Kind = Literal[
     "input_drift",
     "slo_burn",
     "early_change",
+    "judge_shift",
 ]
 
 
@@ -109,6 +110,17 @@ KINDS: Mapping[str, KindInfo] = {
     ),
     "early_change": KindInfo(
         actions=("Look for what changed at the onset: model, prompt, provider, load. No baseline exists yet.",)
+    ),
+    "judge_shift": KindInfo(
+        type="data_quality",
+        actions=(
+            "Ask the endpoint's provider what changed at the onset: model, version, quantisation, filter.",
+            "Name a fixed version of the model. If the new judge is right, accept it: "
+            "`ragtide problems accept ID --why …` makes its scores the new reference.",
+        ),
+        about_figures=True,
+        can_rebaseline=True,
+        actions_suffice=True,
     ),
     "slo_burn": KindInfo(
         actions=(

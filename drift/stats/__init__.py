@@ -10,6 +10,7 @@ from ragtide.drift.stats.calendar import DAY_S, HOUR_S, HOURS, SATURDAY, WEEKDAY
 from ragtide.drift.stats.kappa import Agreements, Kappa, cohens_kappa
 from ragtide.drift.stats.means import Difference, Sample, mean_interval, paired_difference, unpaired_difference
 from ragtide.drift.stats.multiple_testing import benjamini_hochberg, e_bh
+from ragtide.drift.stats.permutation import Remeasured, permutation_p
 from ragtide.drift.stats.proportions import (
     CONFIDENCE,
     Interval,
@@ -45,6 +46,7 @@ __all__ = [
     "Interval",
     "Kappa",
     "Lift",
+    "Remeasured",
     "Sample",
     "Share",
     "benjamini_hochberg",
@@ -59,6 +61,7 @@ __all__ = [
     "lift",
     "mean_interval",
     "paired_difference",
+    "permutation_p",
     "sample_minutes",
     "share_difference",
     "unpaired_difference",

@@ -1,4 +1,4 @@
-"""Delete scores, texts and vectors of older messages that the newest message did not overwrite.
+"""Delete scores, explanations, texts and vectors of older messages that the newest message did not overwrite.
 
 An evaluator writes no row of a trace whose task it does not evaluate. So a newer message with another task, or after an
 evaluator was turned off, does not overwrite the row of the older message. Table `traces` has the newest message of each
@@ -19,6 +19,7 @@ from ragtide.sinks.version import input_sql, is_older_sql
 
 _KEYS: Mapping[str, tuple[str, ...]] = {  # besides the minute
     "scores": ("run_id", "app", "environment", "evaluator", "trace_id"),
+    "explanations": ("run_id", "app", "environment", "evaluator", "trace_id"),
     "trace_texts": ("run_id", "app", "environment", "trace_id"),
     "embeddings": ("run_id", "app", "environment", "trace_id"),
 }

@@ -169,6 +169,7 @@ def same(one: Outcome | None, other: Outcome | None, tolerance: float = TOLERANC
         and _near(one.parts, other.parts, tolerance)
         and one.categories == other.categories
         and one.findings == other.findings
+        and one.explanation == other.explanation
         and len(one.evidence) == len(other.evidence)
         and all(
             (a.field, a.start, a.end, a.chunk_id, a.kind) == (b.field, b.start, b.end, b.chunk_id, b.kind)

@@ -123,5 +123,5 @@ def _without_defaults(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_defaults(each) for each in value]
     if isinstance(value, dict):
-        return {name: _without_defaults(value) for name, value in value.items() if value not in (None, (), {})}
+        return {name: _without_defaults(value) for name, value in value.items() if value not in (None, (), {}, "")}
     return value

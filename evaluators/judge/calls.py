@@ -31,6 +31,20 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchCall:
+    """A query for the search endpoint. Equal calls have equal results and are sent once."""
+
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResults:
+    """What a search found, the best first: title, address and excerpt of pages. Anybody may have written them."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeCall:
     """One question to the judge. Equal calls have equal replies and are sent once.
 
@@ -44,7 +58,8 @@ class JudgeCall:
     vote: int = 0
 
 
-Conversation = Generator[Sequence[JudgeCall], Sequence[Any], Found]
+Call = JudgeCall | SearchCall
+Conversation = Generator[Sequence[Call], Sequence[Any], Found]
 
 
 @dataclass(slots=True)
@@ -55,6 +70,7 @@ class TraceCalls:
     order: int = field(default_factory=lambda: next(_orders))  # earlier traces are finished first
     started_s: float | None = None
     admitted: bool | None = None  # by the limit of calls a minute; None: no call was made
+    admitted_of: set[str] = field(default_factory=set)  # evaluators whose limit of records an hour admitted it
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +79,11 @@ class Asker:
 
     evaluator: str
     trace: TraceCalls
+    records_per_hour: int | None = None  # that calls may be sent about, of one application and process
 
 
-Answer = JudgeReply | Failed | NotApplicable  # NotApplicable: the reason is one of LEFT_OUT
+# NotApplicable: the reason is one of LEFT_OUT
+Answer = JudgeReply | SearchResults | Failed | NotApplicable
 Done = Callable[[Answer], None]
 
 
@@ -80,8 +98,12 @@ class Judge(Protocol):
         """Start the call and return. `done` is called once, from any thread."""
         ...
 
+    def search(self, call: SearchCall, asker: Asker, done: Done) -> None:
+        """Start the search, likewise."""
+        ...
+
     def flush(self, waiting: int) -> None:
-        """Send calls that are gathered: no further one comes before a reply. `waiting` calls have none yet."""
+        """Send calls that are gathered: no further one comes before a reply. `waiting` calls and searches have none."""
         ...
 
     def close(self) -> None:
@@ -91,10 +113,16 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JudgeUse:
-    """How an evaluator uses the judge: its prompts, which its fingerprint depends on, and its conversation."""
+    """How an evaluator uses the judge: its prompts, which its fingerprint depends on, and its conversation.
+
+    By its parameters: how many records of an application a process may begin in an hour (None: any number), and
+    whether the conversation makes searches, so that it needs a search endpoint.
+    """
 
     prompts: tuple[str, ...]
     converse: Callable[[Any, Any, Any], Conversation[Any]]  # row, shared, params
+    records_per_hour: Callable[[Any], int | None] = lambda params: None
+    searches: Callable[[Any], bool] = lambda params: False
 
 
 def ask(*calls: JudgeCall) -> Conversation[list[Any]]:

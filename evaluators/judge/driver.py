@@ -7,10 +7,10 @@ from queue import SimpleQueue
 from typing import Any
 
 from ragtide.evaluators.errors import ends_process
-from ragtide.evaluators.judge.calls import MOST_CALLS, Answer, Asker, Conversation, Judge, JudgeCall
+from ragtide.evaluators.judge.calls import MOST_CALLS, Answer, Asker, Call, Conversation, Judge, SearchCall
 from ragtide.evaluators.outcome import Failed, NotApplicable
 
-Key = tuple[str, JudgeCall]  # endpoint and call
+Key = tuple[str, Call]  # endpoint and call
 Replies = MutableMapping[Key, Answer]
 
 
@@ -71,7 +71,11 @@ class Driver:
     def _submit(self, key: Key, waiting: list[Held]) -> None:
         if waiting:
             self._waiting[key] = waiting
-            self._judge.submit(key[1], waiting[0].asker, partial(self._put, key))
+            call, asker, done = key[1], waiting[0].asker, partial(self._put, key)
+            if isinstance(call, SearchCall):
+                self._judge.search(call, asker, done)
+            else:
+                self._judge.submit(call, asker, done)
 
     def _continue(self, held: Held) -> None:
         missing: Answer | None = held._left_out
@@ -83,7 +87,7 @@ class Driver:
         else:
             self._advance(held, lambda: held.conversation.send(replies))
 
-    def _advance(self, held: Held, resume: Callable[[], Sequence[JudgeCall]]) -> None:
+    def _advance(self, held: Held, resume: Callable[[], Sequence[Call]]) -> None:
         try:
             calls = resume()
         except StopIteration as stop:

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from ragtide.evaluators.judge.calls import Asker, Done, JudgeCall
+from ragtide.evaluators.judge.calls import Asker, Done, JudgeCall, SearchCall, SearchResults
 
 
 class HashingJudge:
@@ -20,6 +20,10 @@ class HashingJudge:
 
     def close(self) -> None:
         """Do nothing."""
+
+    def search(self, call: SearchCall, asker: Asker, done: Done) -> None:
+        """Find one text at once."""
+        done(SearchResults(("a page that is found by every query",)))
 
     def submit(self, call: JudgeCall, asker: Asker, done: Done) -> None:
         """Reply at once."""

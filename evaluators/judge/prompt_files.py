@@ -61,10 +61,14 @@ def prompts_hash(names: Iterable[str], settings: JudgeSettings) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:8]
 
 
-def judge_revision(evaluator: str, names: Iterable[str], settings: JudgeSettings) -> str:
-    """Return the model, the settings of its replies and the prompts that scores depend on, for the fingerprint."""
+def judge_revision(evaluator: str, names: Iterable[str], searches: bool, settings: JudgeSettings) -> str:
+    """Return the model, the settings of its replies and the prompts that scores depend on, for the fingerprint.
+
+    If it searches, they depend on the search endpoint too.
+    """
     endpoint = settings.endpoint_of(evaluator)
     assert endpoint is not None, "asked for without an endpoint"
     own = settings.endpoints[endpoint]
     replies = hashlib.sha256(own.reply_settings()).hexdigest()[:8]
-    return f"judge-{own.model}@{own.revision or ''}+{replies}+{prompts_hash(names, settings)}"
+    search = f"+{hashlib.sha256(settings.search.result_settings()).hexdigest()[:8]}" if searches else ""
+    return f"judge-{own.model}@{own.revision or ''}+{replies}+{prompts_hash(names, settings)}{search}"

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -81,8 +82,10 @@ def _truth_value(text: str) -> bool | None:
     return _WORDS.get(text.strip(" \n.!*`\"'").lower())
 
 
-def _fitted(value: Any, form: type) -> Any:
+def _fitted(value: Any, form: Any) -> Any:
     """Fit a value to a form: a bare value becomes its only field, words truth values, a wrapper is taken off."""
+    if isinstance(form, UnionType) and value is not None:
+        form = next(one for one in get_args(form) if one is not NoneType)
     if not (isinstance(form, type) and issubclass(form, msgspec.Struct)):
         if form is str and isinstance(value, str):
             return _SURROGATE.sub("\ufffd", value)  # JSON may hold half a pair, which has no UTF-8

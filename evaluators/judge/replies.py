@@ -6,6 +6,8 @@ from typing import Any, Self
 
 import msgspec
 
+_LEFT_OUT = ("title", "description", "default", "$defs")  # of schemas
+
 
 class JudgeReply(msgspec.Struct, frozen=True):
     """Base of all replies."""
@@ -118,7 +120,10 @@ class Grade(JudgeReply, frozen=True):
 
 
 def schema_of(reply: type[JudgeReply]) -> dict[str, Any]:
-    """Return the JSON schema, as strict structured output takes it: closed objects, no references, no descriptions."""
+    """Return the JSON schema, as strict structured output takes it.
+
+    Objects are closed and every field is required, one with a default may be null. No references, no descriptions.
+    """
     schema = msgspec.json.schema(reply)
     defined = schema.get("$defs", {})
     closed: dict[str, Any] = _closed(schema, defined)
@@ -133,8 +138,10 @@ def _closed(node: Any, defined: dict[str, Any]) -> Any:
         return node
     if "$ref" in node:
         return _closed(copy.deepcopy(defined[node["$ref"].rpartition("/")[2]]), defined)
-    made = {key: _closed(value, defined) for key, value in node.items() if key not in ("title", "description", "$defs")}
-    return {**made, "additionalProperties": False} if made.get("type") == "object" else made
+    made = {key: _closed(value, defined) for key, value in node.items() if key not in _LEFT_OUT}
+    if made.get("type") != "object":
+        return made
+    return {**made, "required": list(made.get("properties", ())), "additionalProperties": False}
 
 
 def _numbering_fault(numbers: Iterable[int], count: int) -> str | None:

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Self
-from urllib.parse import urlsplit
 
 import msgspec
 from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 
+from ragtide.evaluators.judge.search_settings import SearchSettings, check_endpoint_url
 from ragtide.evaluators.judge.user_prompt import UserPrompt
 from ragtide.evaluators.slugs import PATTERN, is_slug
 
@@ -89,12 +89,7 @@ class JudgeEndpoint(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
     @field_validator("url")
     @classmethod
     def _check_url(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("must be an http:// or https:// URL")
-        if parts.username is not None or parts.password is not None:
-            raise ValueError("must not contain a name or password: set api_key or headers")
-        return url
+        return check_endpoint_url(url)
 
     @field_validator("parameters")
     @classmethod
@@ -139,6 +134,28 @@ class JudgeCacheSettings(BaseModel, extra="forbid", frozen=True):
     )
     max_bytes: int = Field(
         default=CACHE_BYTES, ge=1, description="Maximum bytes. The least recently used replies are dropped first."
+    )
+
+
+class CanarySettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+    """Traces that never change. Jobs have judges score them again and again, to tell when a judge changes."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Have every judge score the canaries on a schedule. A run costs the calls of up to two traces per "
+        "canary and judge; docs/judge.md has the sum.",
+    )
+    every_s: float = Field(
+        default=86400.0, ge=60, le=7 * 86400, description="Seconds between two runs; runs begin at multiples, in UTC."
+    )
+    file: Path | None = Field(
+        default=None,
+        description="File of canaries of your own, JSON lines of traces, in place of the 24 that come with ragtide.",
+    )
+    forms: bool = Field(
+        default=True,
+        description="Score each canary in another form too, a different one in each run: with or without Markdown, "
+        "padded with blank space, with chunks in another order. It doubles the calls.",
     )
 
 
@@ -198,6 +215,8 @@ class JudgeSettings(BaseModel, extra="forbid", frozen=True):
         description="Maximum number of traces whose calls --batch gathers before it sends them, in memory.",
     )
     cache: JudgeCacheSettings = Field(default=JudgeCacheSettings(), description="The cache of replies on disk.")
+    search: SearchSettings = Field(default=SearchSettings(), description="The search endpoint of agents.")
+    canaries: CanarySettings = Field(default=CanarySettings(), description="Canaries, which tell when a judge changes.")
 
     @field_validator("byop")
     @classmethod
@@ -223,6 +242,8 @@ class JudgeSettings(BaseModel, extra="forbid", frozen=True):
         """Refuse a budget that no call would count against."""
         if self.has_budget and (name := self.without_prices(self.endpoints)) is not None:
             raise ValueError(f"limit: usd_per_day {needs_prices(name)}")
+        if self.has_budget and self.search.url is not None and "usd_per_search" not in self.search.model_fields_set:
+            raise ValueError("limit: usd_per_day needs a price: set search.usd_per_search (0 if searches are free)")
         return self
 
     def without_prices(self, endpoints: Iterable[str]) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ragtide.evaluators.judge.calls import MOST_CALLS, Conversation, JudgeCall, Section
+from ragtide.evaluators.judge.calls import MOST_CALLS, Call, Conversation, JudgeCall, Section
 from ragtide.evaluators.judge.replies import Picks, Texts, Verdicts
 from ragtide.evaluators.judge.splitting import GROUP, GROUP_CHARACTERS, PIECE, SOURCE, groups_of, pieces_of
 from ragtide.evaluators.spec import Shared
@@ -16,7 +16,7 @@ SENTENCES = 120  # of these chunks together
 def together(*conversations: Conversation[Any]) -> Conversation[list[Any]]:
     """Hold conversations at the same time and return what each found, in order."""
     found: list[Any] = [None] * len(conversations)
-    waiting: dict[int, Sequence[JudgeCall]] = {}
+    waiting: dict[int, Sequence[Call]] = {}
 
     def resume(at: int, replies: Sequence[Any] | None) -> None:
         try:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from ragtide.evaluators.support.words import NEGATION, STOP, tokens
@@ -82,6 +82,10 @@ class Places:
                 number += 1
         self.negates = any(count > 0 for count in self.negations)
 
+    @cached_property
+    def _sets(self) -> dict[str, frozenset[int]]:
+        return {word: frozenset(places) for word, places in self._places.items()}
+
     def add(self, words: Iterable[str]) -> None:
         """Add words that stand in no segment."""
         for word in words:
@@ -94,8 +98,8 @@ class Places:
 
     def apart(self, pairs: Iterable[tuple[str, str]]) -> int:
         """Count the pairs of words that no segment has both of."""
-        places, nowhere = self._places, ()
-        return sum(set(places.get(one, nowhere)).isdisjoint(places.get(other, nowhere)) for one, other in pairs)
+        known, nowhere = self._sets.get, frozenset[int]()
+        return sum([known(one, nowhere).isdisjoint(known(other, nowhere)) for one, other in pairs])
 
     def count_in(self, segment: int, words: Iterable[str]) -> int:
         """Count the words that stand in the segment."""

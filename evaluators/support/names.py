@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 WITHOUT_NAMES = frozenset({"de", "ja", "zh"})  # nouns are capitalised too, or nothing is
 _WORD = re.compile(r" (?P<name>[^\W\d_a-z][\w\u2019'&-]*)")
+_ASCII_WORD = re.compile(r" (?P<name>[A-Z][\w'&-]*)")  # the same in ASCII, where most texts are
 _TITLE = 0.6  # share of capital words from which a line is a title, where every word is capitalised
-_CAPITAL = re.compile(r"\b[^\W\d_]")
+_CAPITAL, _ASCII_CAPITAL = re.compile(r"\b[^\W\d_]"), re.compile(r"\b[A-Za-z]", re.ASCII)
 
 
 def names_of(text: str, code: str) -> Iterator[tuple[int, str]]:
@@ -14,7 +15,7 @@ def names_of(text: str, code: str) -> Iterator[tuple[int, str]]:
     if code in WITHOUT_NAMES:
         return
     found = []
-    for match in _WORD.finditer(text):
+    for match in (_ASCII_WORD if text.isascii() else _WORD).finditer(text):
         name = match["name"]
         if name[0].isupper() and _within(text, match.start()) and name not in ("I", "A"):
             found.append((match.start("name"), name))
@@ -29,7 +30,7 @@ def _within(text: str, end: int) -> bool:
 
 
 def _is_title(text: str) -> bool:
-    starts = [start[0] for start in _CAPITAL.findall(text)]
+    starts = (_ASCII_CAPITAL if text.isascii() else _CAPITAL).findall(text)
     return len(starts) > 2 and sum(map(str.isupper, starts)) > _TITLE * len(starts)
 
 

@@ -9,7 +9,7 @@ from importlib import resources
 from itertools import product
 from typing import NamedTuple
 
-from ragtide.evaluators.support.words import GERMAN_ONES, GERMAN_TENS, letter_runs, number_words
+from ragtide.evaluators.support.words import GERMAN_ONES, GERMAN_TENS, letter_runs, lower_in_place, number_words
 
 CLOCK = "clock"
 PERCENT = "percent"
@@ -25,6 +25,8 @@ _MOST_BEFORE = 5  # characters of that
 _AFTER = re.compile(
     r"[ \u00a0\u202f-]?(?:(?P<half>[apAP])\.?\s?[mM]\b\.?|(?P<word>[%\uff05]|°\s?[CFcf]\b|[$€£¥₹₽]|km/h|[^\W\d_]+))"
 )
+_LETTER = re.compile(r"[^\W\d_]")
+_ENDS = "\"',.;:)]}\n"  # behind them stands no unit: most numbers of records
 _WORD_AFTER = re.compile(r"[ \u00a0\u202f-]?(?P<word>[%\uff05]|°\s?[CFcf]\b|[$€£¥₹₽]|km/h|[^\W\d_]+)")
 _BETWEEN = frozenset({"", "-", "and", "und", "y", "e", "et"})  # words of one number
 _CLOCK_MARK, _GROUP_MARK = re.compile("[:.,]"), re.compile("[.,'\u2019 \u00a0\u202f]")
@@ -96,19 +98,22 @@ def quantities_of(text: str) -> list[Quantity]:
 def spelled_quantities_of(text: str, code: str) -> list[Quantity]:
     """Return the quantities written in words of the language, in order: "twelve hundred" is 1,200."""
     words = quantity_words()
-    present = number_words(code).intersection(letter_runs(text.lower()))
+    lower = lower_in_place(text)
+    present = number_words(code).intersection(letter_runs(lower))
     if present.isdisjoint(words.numbers):
         return []
     found: list[Quantity] = []
     run: list[tuple[float, bool]] = []  # values, and whether each is a scale
     start = end = 0
-    for match in _any_of(present).finditer(text):
-        word = match.group().lower()
+    for match in _any_of(present).finditer(lower):
+        word, before = match.group(), lower[match.start() - 1 : match.start()]
+        if _LETTER.match(before):
+            continue
         value = words.numbers.get(word)
         scale = words.scales.get(word) if value is None and len(word) > 2 else None
         if value is None and scale is None:
             continue
-        between = text[end : match.start()].strip().lower()
+        between = lower[end : match.start()].strip()
         if run and (between not in _BETWEEN or (value is not None and not _continues(run, value))):
             found.append(_spelled(text, start, end, run))
             run = []
@@ -126,7 +131,7 @@ def spelled_quantities_of(text: str, code: str) -> list[Quantity]:
 @lru_cache(maxsize=1 << 10)
 def _any_of(words: frozenset[str]) -> re.Pattern[str]:
     longest_first = sorted(map(re.escape, words), key=len, reverse=True)
-    return re.compile(rf"(?<![^\W\d_])(?:{'|'.join(longest_first)})(?![^\W\d_])", re.IGNORECASE)
+    return re.compile(rf"(?:{'|'.join(longest_first)})(?!{_LETTER.pattern})")  # `re` skips to their first letters
 
 
 def _continues(run: Sequence[tuple[float, bool]], value: float) -> bool:
@@ -158,7 +163,7 @@ def _read(text: str, match: re.Match[str]) -> list[Quantity]:
         start -= len(money.group())
     elif before.isalpha() and before < "\u0e00":
         return [_quantity(start, end, values, None) for values in [_values(digits)] if values]  # B2, covid19
-    behind = _AFTER.match(text, end)
+    behind = None if text[end : end + 1] in _ENDS else _AFTER.match(text, end)
     if ":" in digits or (behind and behind["half"]):
         return _clock(digits, start, end, behind)
     if match["slash"] and digits.isdecimal():

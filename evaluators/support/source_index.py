@@ -64,8 +64,14 @@ class SourceIndex:
     def known(self, *, spelled: bool) -> KnownQuantities:
         """The quantities of the texts: those in digits, or those in words too."""
         if spelled not in self._known:
-            read = _all_quantities_by(self.code) if spelled else quantities_of
-            self._known[spelled] = KnownQuantities([self._shared.once(read, text) for text in self._texts])
+            once = self._shared.once
+            words = [once(_spelled_by(self.code), text) for text in self._texts] if spelled else []
+            if spelled and not any(words):
+                self._known[spelled] = self.known(spelled=False)
+            else:
+                digits = [once(quantities_of, text) for text in self._texts]
+                both = [sorted([*one, *other]) for one, other in zip(digits, words, strict=True)] if spelled else digits
+                self._known[spelled] = KnownQuantities(both)
         return self._known[spelled]
 
     def has_quantity(self, one: Quantity, written: str) -> bool:
@@ -76,7 +82,7 @@ class SourceIndex:
         if key not in self._has:
             self._has[key] = self._has_written(written) or (
                 self.known(spelled=False).have(one)
-                or self.known(spelled=True).have(one)
+                or (self.known(spelled=True) is not self.known(spelled=False) and self.known(spelled=True).have(one))
                 or self.known(spelled=True).compute(one)
             )
         return self._has[key]
@@ -157,6 +163,6 @@ def _noun_behind(text: str, end: int, code: str) -> str:
 
 
 @lru_cache(maxsize=32)
-def _all_quantities_by(code: str) -> Callable[[str], list[Quantity]]:
-    """Return the function that reads the quantities in digits and in words: `Shared.once` keeps its results."""
-    return lambda text: sorted([*quantities_of(text), *spelled_quantities_of(text, code)])
+def _spelled_by(code: str) -> Callable[[str], list[Quantity]]:
+    """Return the function that reads the quantities in words of this language: `Shared.once` keeps its results."""
+    return lambda text: spelled_quantities_of(text, code)

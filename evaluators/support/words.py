@@ -32,7 +32,7 @@ _CLAUSE_ENDS = ",:\uff0c\u3001\u060c"
 _TOKEN = re.compile(rf"{WORD.pattern}|[.!?;,:](?=\s|$)|[{_ENDS[4:]}{_CLAUSE_ENDS[2:]}]")
 # The same in ASCII, where most texts are: three times as fast.
 _ASCII_WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*")
-_ASCII_TOKEN = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*|[.!?;,:](?=\s|$)|\n")
+_ASCII_TOKEN = re.compile(r"[A-Za-z]++(?:'[A-Za-z]++)*+|[.!?;,:](?!\S)|\n")
 ENDING = re.compile(rf"['\u2019]?{LETTER}*")  # the rest of a word
 _ASCII_RUN = re.compile("[a-z]+")
 SPACED_WORD = re.compile(r"[^\W\d_]+")
@@ -180,6 +180,14 @@ def _hits(words: Iterable[str]) -> Counter[str]:
         for code in known[word]:
             hits[code] += counts[word]
     return hits
+
+
+def lower_in_place(text: str) -> str:
+    """Return the text in lower case with every character at its place: one that becomes two stays as it is."""
+    lower = text.lower()
+    if len(lower) == len(text):
+        return lower
+    return "".join(small if len(small := sign.lower()) == 1 else sign for sign in text)
 
 
 def letter_runs(lower: str) -> list[str]:

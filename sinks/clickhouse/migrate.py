@@ -86,6 +86,7 @@ def lifetimes(retention: RetentionSettings) -> dict[str, str]:
         "flips": f"toDateTime(time) + toIntervalDay({retention.traces_days})",
         "repeated_questions": f"toDateTime(time) + toIntervalDay({retention.traces_days})",
         "trace_texts": texts,
+        "explanations": texts,
         "embeddings": embeddings,
         # As long as what they were made of: the middle of a topic tells nearly what its questions do.
         "topic_models": f"toDateTime(fitted_at) + toIntervalDay({retention.embeddings_days})",
@@ -97,6 +98,8 @@ def lifetimes(retention: RetentionSettings) -> dict[str, str]:
         # A mark that comes back because only its taking-back expired costs one idempotent roll-up.
         "dirty_windows": "toDateTime(marked_at) + toIntervalDay(2) WHERE done = 1",
         "budget_leases": "day + toIntervalDay(30)",
+        # The first runs are the reference of all later ones, and they hold no text of users.
+        "canary_scores": f"toDateTime(run_at) + toIntervalDay({retention.windows_day_days})",
         "progress": "toDateTime(heartbeat_at) + toIntervalDay(30)",
         "job_history": "toDateTime(started_at) + toIntervalDay(30)",
         # Whatever its state: were sent messages to go first, an older row of one might come to light as pending.

@@ -6,8 +6,8 @@ from itertools import groupby
 from ragtide.evaluators.errors import ConfigError
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.migrate import missing
-from ragtide.sinks.row_identity import Row, rows_of
-from ragtide.sinks.rows import Block, EmbeddingRow, ScoreRow, TextRow, TraceRow
+from ragtide.sinks.row_identity import Row, TraceRows, rows_of
+from ragtide.sinks.rows import Block, TextRow
 
 # ClickHouse refuses an insert that spans more than 100 partitions, and these tables have one per day.
 _MAX_DAYS = 90
@@ -61,7 +61,7 @@ def _by_days(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
 
 
 def _day(row: Row) -> int:
-    return row.time.toordinal() if isinstance(row, TraceRow | TextRow | ScoreRow | EmbeddingRow) else 0
+    return row.time.toordinal() if isinstance(row, TraceRows) else 0
 
 
 def _by_size(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:

@@ -85,6 +85,7 @@ class ScoreColumns:
     parts: dict[int, Mapping[str, float]] = field(default_factory=dict)
     evidence: dict[int, str] = field(default_factory=dict)  # JSON
     findings: dict[int, tuple[Finding, ...]] = field(default_factory=dict)
+    explanations: dict[int, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -100,8 +101,8 @@ class ScoreColumns:
         for name, value in {**state, "evaluator": state["evaluator"].load()}.items():
             setattr(self, name, value)
 
-    def append(self, place: int, row: ScoreRow, findings: tuple[Finding, ...]) -> None:
-        """Add the row of the trace at this place, with its findings."""
+    def append(self, place: int, row: ScoreRow, findings: tuple[Finding, ...], explanation: str = "") -> None:
+        """Add the row of the trace at this place, with its findings and its explanation."""
         at = len(self.status)
         self.trace.append(place)
         self.status.append(row.status)
@@ -124,6 +125,8 @@ class ScoreColumns:
             self.evidence[at] = row.evidence
         if findings:
             self.findings[at] = findings
+        if explanation:
+            self.explanations[at] = explanation
 
     def metrics_of(self, at: int) -> dict[str, float]:
         """The scores of a row by metric."""
@@ -146,6 +149,7 @@ class ScoreColumns:
             {new: self.parts[at] for new, at in enumerate(rows) if at in self.parts},
             {new: self.evidence[at] for new, at in enumerate(rows) if at in self.evidence},
             {new: self.findings[at] for new, at in enumerate(rows) if at in self.findings},
+            {new: self.explanations[at] for new, at in enumerate(rows) if at in self.explanations},
         )
 
 
@@ -179,9 +183,11 @@ class Collector:
             if self._traces[before].record < row.offset:
                 self._place_of[row.trace_id] = place
         columns = self._columns
+        explained = {(one.evaluator, one.trace_id, one.version): one.explanation for one in block.explanations}
         for score in block.scores:
-            found = findings[score.evaluator, score.trace_id, score.version] if score.findings else ()
-            columns[score.evaluator].append(places[score.trace_id, without_evaluator(score.version)], score, found)
+            key = (score.evaluator, score.trace_id, score.version)
+            place, found = places[score.trace_id, without_evaluator(score.version)], findings.get(key, ())
+            columns[score.evaluator].append(place, score, found, explained.get(key, ""))
 
     def finish(self) -> Collected:
         """Leave out replaced records."""

@@ -44,7 +44,8 @@ class Rejected(NamedTuple):
 class Score:
     """What one evaluator says of one trace. `metrics` is empty unless `status` is `scored`; `reason` says why.
 
-    `findings` are kinds, as in table `scores`; `finding_texts` describes each, in the same order.
+    `findings` are kinds, as in table `scores`; `finding_texts` describes each, in the same order. `explanation` is what
+    a judge wrote about the score, if it did.
     """
 
     record: int
@@ -60,6 +61,7 @@ class Score:
     fingerprint: str = ""
     weight: float = 1.0
     finding_texts: tuple[str, ...] = ()
+    explanation: str = ""
 
 
 @dataclass(frozen=True)
@@ -204,6 +206,7 @@ class Result:
             columns.fingerprint,
             columns.weight[at],
             tuple(finding.text for finding in findings),
+            columns.explanations.get(at, ""),
         )
 
     def _table(self, form: Form) -> dict[str, Any]:

@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "insights": ("ragtide.stream.cli.insights", "Show findings that never page, with their confidence."),
     "calibrate": ("ragtide.stream.cli.calibrate", "Compare a metric with people's labels, and propose its threshold."),
     "byop": ("ragtide.stream.cli.byop", "Try prompts of your own on a file of traces before workers run them."),
+    "judge": ("ragtide.stream.cli.judge", "Show how steadily judges score traces that never change."),
     "rules": ("ragtide.stream.cli.rules", "Backtest rules on stored windows before they go live."),
     "baseline": ("ragtide.stream.cli.baseline", "Learn, show or pin baselines of series."),
     "calendar": ("ragtide.stream.cli.calendar", "Show the times that change detection leaves out."),

@@ -148,10 +148,14 @@ def replay_letters(run_id: str, any_time: bool, by: str | None, config: Path | N
     given: live tables would delete it at once, or get a partition for its day. If stopped or killed, repeat the command
     to continue; a repetition leaves the same rows. With --run, rows go to that run and the dead letters stay open.
 
+    Messages of spans, which stage assemble could not read, are sent to their topics again, as they came. Those that
+    it would refuse again stay open. They are replayed into live only.
+
     \b
     Examples:
       ragtide dead-letters replay --reason too_old,too_big
       ragtide dead-letters replay --since 2026-03-02T09:00Z --run mended
+      ragtide dead-letters replay --topic otlp_spans
     """
     check_name(run_id)
     settings = settings_from(config).settings
@@ -159,16 +163,22 @@ def replay_letters(run_id: str, any_time: bool, by: str | None, config: Path | N
     from ragtide.stream.dead_letters.source import LetterSource, MarkReplayed
     from ragtide.stream.dead_letters.values import RecordFinder
     from ragtide.stream.ingest.timeliness import EventBounds
+    from ragtide.stream.stage_letters import store_stage_letters
 
     wanted = _wanted(**options)
     with _letters(settings) as letters:
+        store_stage_letters(settings.kafka, settings.otel, letters.database)
         open_ = letters.to_replay(wanted, run_id)
         _check_wanted(letters, wanted, open_)
-        found = [letter for letter in open_ if letter.topic != settings.kafka.labels_topic]
-        if len(found) < len(open_):
-            say(f"{len(open_) - len(found):,} are labels, which are no traces: mend them and send them again")
-        if not found and run_id == wanted.run_id:
-            say(f"no open {wanted}")
+        spans, others = _spans(open_)
+        found = [letter for letter in others if letter.topic != settings.kafka.labels_topic]
+        if len(found) < len(others):
+            say(f"{len(others) - len(found):,} are labels, which are no traces: mend them and send them again")
+        if spans:
+            _replay_spans(settings, letters, spans, run_id, actor)
+        if not found and (spans or run_id == wanted.run_id):
+            if not spans:
+                say(f"no open {wanted}")
             return
         source = LetterSource(wanted, found, RecordFinder(settings.kafka, batch_records=settings.worker.batch_records))
         on_stored = MarkReplayed(letters, run_id, actor)
@@ -185,6 +195,38 @@ def replay_letters(run_id: str, any_time: bool, by: str | None, config: Path | N
             f"{bounds.refused:,} not put into live: their event time is older than retention.traces_days "
             f"({settings.retention.traces_days} days), or in the future; --any-time puts them there, --run NAME "
             "into a run"
+        )
+
+
+def _spans(letters: "Sequence[Letter]") -> "tuple[Sequence[Letter], Sequence[Letter]]":
+    """Letters of stage `assemble`, and the others."""
+    from ragtide.stream.worker.assembly.rekeying import STAGE
+
+    return [one for one in letters if one.stage == STAGE], [one for one in letters if one.stage != STAGE]
+
+
+def _replay_spans(settings: "Settings", letters: "Letters", found: "Sequence[Letter]", run_id: str, actor: str) -> None:
+    """Send messages of spans to their topics again; say what became of all."""
+    from ragtide.sinks.rows import LIVE
+    from ragtide.stream.dead_letters.source import MarkReplayed
+    from ragtide.stream.dead_letters.spans import SpanReplay
+
+    if run_id != LIVE:
+        say(f"{len(found):,} are messages of spans, which are replayed into live only: leave out --run")
+        return
+    otel = settings.otel
+    wanted = [letter for letter in found if letter.topic in (*otel.topics, *otel.log_topics)]
+    foreign = sum(letter.topic == settings.kafka.spans_topic for letter in found)
+    if foreign:
+        say(f"{foreign:,} are of {settings.kafka.spans_topic} (kafka.spans_topic) and not of stage assemble: drop them")
+    if unread := len(found) - len(wanted) - foreign:
+        say(f"{unread:,} are of topics that otel.topics and otel.log_topics do not name: stage assemble reads them not")
+    if wanted:
+        on_sent = MarkReplayed(letters, run_id, actor)
+        done = SpanReplay(settings.kafka, otel, letters.database, on_sent).run(wanted)
+        say(
+            f"spans: {done.sent:,} of {len(wanted):,} dead letters sent to their topics again, {done.failed:,} failed "
+            f"again, {len(wanted) - done.sent - done.failed:,} in no topic any more"
         )
 
 

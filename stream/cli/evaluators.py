@@ -180,7 +180,7 @@ def _runs(info: "EvaluatorInfo") -> str:
     from ragtide.evaluators.describe import setting_names
 
     if not info.configured:
-        return f"off until set: {setting_names(info.id, info.off_until_set)}"
+        return f"off until set: {setting_names(info)}"
     return "no: switched off in the settings"
 
 

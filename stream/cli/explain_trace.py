@@ -70,7 +70,7 @@ def command(
     settings = settings_from(config).settings
     from ragtide.stream.cli.explain_trace_render import Explanation, as_object, show
     from ragtide.stream.ingest.decoding import Limits
-    from ragtide.stream.ingest.otel import decode_logs, decode_spans
+    from ragtide.stream.ingest.otel import decode_logs, decode_spans, prompt_rule
 
     if _TRACE_ID.fullmatch(str(file)) and not file.exists():
         if logs is not None:
@@ -83,7 +83,7 @@ def command(
         spans = _batches(file, lambda value: decode_spans(value, encoding))
         events = _batches(logs, lambda value: decode_logs(value, encoding)) if logs is not None else []
     limits = Limits.of(settings.ingest, settings.retention, timely=False)
-    explanation = Explanation(spans, events, limits)
+    explanation = Explanation(spans, events, limits, prompt_rule(settings.otel))
     check_names("--trace", given(trace_id), explanation.trace_ids)
     explanation.explain(trace_id)
     if as_json:

@@ -18,6 +18,7 @@ from ragtide.stream.ingest.otel import (
     MappedTrace,
     Missing,
     Origin,
+    PromptRule,
     Span,
     SpanBatch,
     conventions_of,
@@ -51,6 +52,7 @@ class Explanation:
     batches: Sequence[SpanBatch]
     logs: Sequence[LogBatch]
     limits: Limits
+    prompt_rule: PromptRule | None = None
     traces: list[Explained] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     unmapped: Counter[str] = field(default_factory=Counter)
@@ -100,7 +102,7 @@ class Explanation:
             if trace_id not in spans:
                 self.counts[LOG_SPAN_MISSING] += len(lonely)
         for trace_id in self.trace_ids if only is None else [only]:
-            found = map_spans(spans[trace_id], events.get(trace_id, ()))
+            found = map_spans(spans[trace_id], events.get(trace_id, ()), self.prompt_rule)
             self.counts.update(found.counts)
             self.unmapped.update(found.unmapped)
             if not found.traces:
@@ -152,6 +154,7 @@ def _origin_object(origin: Origin) -> dict[str, str]:
         "span_name": origin.span_name,
         "attribute": origin.attribute,
         "convention": origin.convention,
+        **({"setting": origin.setting} if origin.setting else {}),
     }
 
 
@@ -222,7 +225,8 @@ def _described(origin: Origin) -> str:
     if not origin.attribute:
         return f"  [span {origin.span_name}]" if origin.span_id else "  [all spans]"
     where = f"span {origin.span_name}" if origin.span_id else origin.span_name
-    return f"  [{origin.attribute} of {where}; {origin.convention}]"
+    setting = f"; by {origin.setting}" if origin.setting else ""
+    return f"  [{origin.attribute} of {where}; {origin.convention}{setting}]"
 
 
 def _shortened(value: Any) -> str:

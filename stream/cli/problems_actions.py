@@ -135,8 +135,8 @@ def unmute(why: str, by: str | None, config: Path | None, **selection: Any) -> N
 def accept_problem(why: str, by: str | None, config: Path | None, **selection: Any) -> None:
     """Accept the new level as normal: the baseline restarts at the change, and the problem resolves.
 
-    Only problems of kinds drift, change_point and input_drift can be accepted. To change a threshold, edit the rules
-    in the settings. If other kinds see the problem too, it stays open for those.
+    Only problems of kinds drift, change_point, input_drift and judge_shift can be accepted. To change a threshold, edit
+    the rules in the settings. If other kinds see the problem too, it stays open for those.
 
     Name problems by id, or choose all open ones of these kinds by filters: those are listed and confirmed first.
 

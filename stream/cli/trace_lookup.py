@@ -17,8 +17,10 @@ _PLACE = (
     "run_id = {run:String} AND app = {app:String} AND environment = {environment:String} AND trace_id = {id:String}"
 )
 _SCORES = (
-    "SELECT evaluator, status, reason, metrics, categories, parts, evidence, findings, fingerprint, weight "
-    f"FROM scores FINAL WHERE {_PLACE} ORDER BY evaluator"
+    "SELECT evaluator, status, reason, metrics, categories, parts, evidence, findings, fingerprint, weight, "
+    "explanation FROM scores AS s FINAL LEFT JOIN "
+    f"(SELECT evaluator, version, explanation FROM explanations FINAL WHERE {_PLACE}) AS e USING (evaluator, version) "
+    f"WHERE {_PLACE} ORDER BY evaluator"
 )
 _read_evidence = msgspec.json.Decoder(tuple[Evidence, ...]).decode
 
@@ -37,6 +39,7 @@ class Score:
     findings: Sequence[str]
     fingerprint: str
     weight: float
+    explanation: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,6 +168,8 @@ def _scores(
             yield _value(f"{score.evaluator}.{key}", key, value, found.trace.app, metrics, rules)
         labels = [f"{name} = {label}" for name, label in score.categories.items()]
         yield from (plain_text(f"    {label}") for label in (*labels, *(f"finding: {one}" for one in score.findings)))
+        if score.explanation:
+            yield plain_text(f"    explanation: {score.explanation}")
         for place in places:
             if place.evaluator == score.evaluator:
                 yield plain_text(f"    [{place.number}] {_describe(place.evidence)}", _DIM)

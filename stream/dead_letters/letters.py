@@ -120,19 +120,19 @@ class Letters:
     """Reads dead letters and marks what became of them; raises as `Database` does."""
 
     def __init__(self, database: Database, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._database = database
+        self.database = database
         self._clock = clock
 
     def find(self, wanted: Wanted, marks: Sequence[str] = ()) -> list[Letter]:
         """Find letters, newest first. Letters replayed or dropped in one of the runs `marks` are not open."""
         where, bound = _condition(wanted, marks)
         order = "ORDER BY time DESC, topic, partition, offset DESC"
-        found = self._database.rows(f"SELECT {_COLUMNS} FROM {_LETTERS} {where} {order} {_limit(wanted)}", bound)
+        found = self.database.rows(f"SELECT {_COLUMNS} FROM {_LETTERS} {where} {order} {_limit(wanted)}", bound)
         return [Letter(**row) for row in found]
 
     def to_replay(self, wanted: Wanted, run_id: str) -> list[Letter]:
         """Find the open letters, without those that an unfinished replay into `run_id` has stored."""
-        left = Runs(self._database).find(run_id)
+        left = Runs(self.database).find(run_id)
         return self.find(wanted, [run_id] if left is not None and left.state == STARTED else [])
 
     def groups(self, wanted: Wanted) -> list[Group]:
@@ -141,31 +141,31 @@ class Letters:
         columns = "count() AS count, min(time) AS first, max(time) AS last"
         by = "GROUP BY reason, topic, partition ORDER BY count DESC, reason, topic, partition"
         sql = f"SELECT reason, topic, partition, {columns} FROM {_LETTERS} {where} {by} {_limit(wanted)}"
-        return [Group(**row) for row in self._database.rows(sql, bound)]
+        return [Group(**row) for row in self.database.rows(sql, bound)]
 
     def at(self, topic: str, partition: int, offset: int, run_id: str) -> list[Letter]:
         """Find the letters at an offset in any state: several if the topic was deleted and created again."""
         bound = {"run": run_id, "marks": [run_id], "topic": topic, "partition": partition, "offset": offset}
         where = "topic = {topic:String} AND partition = {partition:UInt32} AND offset = {offset:UInt64}"
         sql = f"SELECT {_COLUMNS} FROM {_LETTERS} WHERE {where} ORDER BY time DESC"
-        return [Letter(**row) for row in self._database.rows(sql, bound)]
+        return [Letter(**row) for row in self.database.rows(sql, bound)]
 
     def names(self, run_id: str) -> LetterNames:
         """Every reason and topic that a letter of the run has, in whatever state."""
         sql = """SELECT groupUniqArray(toString(reason)) AS reasons, groupUniqArray(toString(topic)) AS topics
             FROM dead_letters WHERE run_id = {run:String}"""
-        (row,) = self._database.rows(sql, {"run": run_id})
+        (row,) = self.database.rows(sql, {"run": run_id})
         return LetterNames(row["reasons"], row["topics"])
 
     def runs(self) -> list[str]:
         """Every run, those without letters too."""
-        rows = self._database.rows("SELECT run_id FROM runs FINAL UNION DISTINCT SELECT run_id FROM dead_letters")
+        rows = self.database.rows("SELECT run_id FROM runs FINAL UNION DISTINCT SELECT run_id FROM dead_letters")
         return [row["run_id"] for row in rows]
 
     def mark(self, positions: Iterable[RecordPosition], run_id: str, state: State, actor: str) -> None:
         """Mark the letters. Durable when this returns; idempotent."""
         at = self._clock()
-        self._database.insert(
+        self.database.insert(
             "dead_letter_marks", [MarkRow(run_id, *position, state, actor, at) for position in positions]
         )
 

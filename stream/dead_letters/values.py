@@ -12,8 +12,8 @@ from aiokafka.errors import KafkaError
 
 from ragtide.evaluators.errors import Transient
 from ragtide.stream.dead_letters.letters import Letter, RecordPosition, position_of
-from ragtide.stream.ingest.header_names import restore_names
-from ragtide.stream.ingest.records import Record, StoredRecord
+from ragtide.stream.ingest.records import Record
+from ragtide.stream.ingest.sent_letter import read_letter
 from ragtide.stream.kafka.batches import consumer_of
 from ragtide.stream.kafka.broker_check import no_answer_message, partition_counts
 from ragtide.stream.kafka.shutdown import stop_consumer
@@ -56,7 +56,7 @@ class RecordFinder:
         source = TopicSource(self._kafka, topics, None, ahead_s=0, late_s=0, batch_records=self._records)
         async with aclosing(source.read({})) as batches:
             async for batch in batches:
-                found = _take_missing(filter(None, map(_original, batch.records)), missing)
+                found = _take_missing(_originals(batch.records), missing)
                 for records in _by_partition({position_of(record): record for record in found}).values():
                     yield list(records.values())
                 if not missing:
@@ -100,23 +100,9 @@ def find_record(kafka: KafkaSettings, letter: Letter) -> Record | None:
     return asyncio.run(first())
 
 
-def _original(sent: Record) -> StoredRecord | None:
-    """The original record of a message of the dead-letter topic; None if its headers, which anybody may write, are bad.
-
-    The original may have `dlq.*` headers of its own, from an earlier replay: the last ones count.
-    """
-    names = [name for name, _ in sent.headers]
-    values = {name: value for name, value in sent.headers if value is not None}
-    try:
-        ours = len(names) - 1 - names[::-1].index("dlq.topic")
-        partition, offset, timestamp = (int(values[f"dlq.{name}"]) for name in ("partition", "offset", "timestamp"))
-        topic = values["dlq.topic"].decode()
-        headers = restore_names(sent.headers[:ours], sent.headers[ours:])
-        record = StoredRecord(topic, partition, offset, timestamp, sent.key, sent.value, headers)
-        position_of(record)
-    except (KeyError, ValueError, OverflowError, OSError):
-        return None
-    return record
+def _originals(sent: Iterable[Record]) -> list[Record]:
+    """The original records of messages of the dead-letter topic."""
+    return [letter.record for one in sent if (letter := read_letter(one)) is not None]
 
 
 def _take_missing(records: Iterable[Record], missing: dict[RecordPosition, Letter]) -> list[Record]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ragtide.evaluators.companions import companion_of
 from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
-from ragtide.evaluators.plan import PreparedEvaluator
+from ragtide.evaluators.plan import PreparedEvaluator, parameters
 from ragtide.evaluators.prediction_powered import parts_of
 from ragtide.evaluators.resources import Batch
 from ragtide.evaluators.run import run_all
@@ -74,7 +74,12 @@ class Companions:
 
 def stands_for_others(evaluator: Evaluator, settings: Settings) -> bool:
     """Whether a trace that the judge scores may stand for others: of a sample, or within limits."""
-    return settings.sampling.weighs(evaluator) or settings.evaluators.judge.has_limits
+    use = evaluator.judge
+    return (
+        settings.sampling.weighs(evaluator)
+        or settings.evaluators.judge.has_limits
+        or (use is not None and use.records_per_hour(parameters(evaluator, settings.evaluators)) is not None)
+    )
 
 
 def _estimated(prepared: PreparedEvaluator, metrics: Mapping[str, Metric], settings: Settings) -> list[_Estimated]:

@@ -3,7 +3,7 @@
 import hmac
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
 import msgspec
@@ -11,8 +11,9 @@ import msgspec
 from ragtide.evaluators.judge.calls import LEFT_OUT
 from ragtide.evaluators.outcome import MOST_EVIDENCE, Failed, Finding, NotApplicable, Outcome, Scored
 from ragtide.evaluators.plan import PreparedEvaluator
+from ragtide.evaluators.text.surrogates import replace_surrogates
 from ragtide.evaluators.trace import Model, Trace
-from ragtide.sinks.rows import DeadLetterRow, ScoreRow, TextRow, TraceRow
+from ragtide.sinks.rows import DeadLetterRow, ExplanationRow, ScoreRow, TextRow, TraceRow
 from ragtide.sinks.version import pack, revision_of
 from ragtide.stream.ingest.enriched import version_of
 from ragtide.stream.ingest.question_hash import QuestionHash
@@ -197,6 +198,19 @@ def score_rows(
             )
         )
     return rows
+
+
+def explanation_rows(
+    rows: Sequence[ScoreRow], outcomes: Sequence[Outcome | None], mask: Callable[[str], str]
+) -> Iterator[ExplanationRow]:
+    """Make the rows of `explanations` for the rows of an evaluator's outcomes, in order. `mask` masks their texts."""
+    explained = [
+        outcome.explanation if isinstance(outcome, Scored) else "" for outcome in outcomes if outcome is not None
+    ]
+    for row, explanation in zip(rows, explained, strict=True):
+        if explanation:
+            place = (row.run_id, row.app, row.environment, row.evaluator, row.time, row.trace_id, row.version)
+            yield ExplanationRow(*place, mask(replace_surrogates(explanation)))
 
 
 def is_left_out(outcome: NotApplicable) -> bool:

@@ -91,6 +91,10 @@ class BatchEndpoint:
             if mode == self._mode:
                 raise CallFailed(got.kind, f"endpoint {self.name}: {got.why}")
 
+    def time_left(self, trace: TraceCalls) -> float:
+        """Return the seconds that a search about the trace may take: the trace waits for batches, so each has them."""
+        return self.settings.trace_timeout_s
+
     def send(self) -> None:
         """Send the calls that are gathered, and try those again that there was no money for."""
         deferred, self._deferred = self._deferred, {}

@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from functools import partial
@@ -15,7 +15,7 @@ from functools import partial
 import msgspec
 
 from ragtide.evaluators.errors import ConfigError, RagtideError
-from ragtide.evaluators.judge.calls import Answer, Asker, Done, JudgeCall
+from ragtide.evaluators.judge.calls import Answer, Asker, Done, JudgeCall, SearchCall, SearchResults
 from ragtide.evaluators.judge.fences import REPAIR, instructions, render_inputs
 from ragtide.evaluators.judge.prompt_files import load_prompt
 from ragtide.evaluators.judge.reading import UnreadableReply, read_reply, redact
@@ -29,12 +29,15 @@ from ragtide.stream.judge.connection import CallFailed, check_certificates
 from ragtide.stream.judge.endpoint import Endpoint
 from ragtide.stream.judge.limits import Ledger, LeftOut, Limits, MemoryLedger
 from ragtide.stream.judge.protocol import Completion, Message, Request
+from ragtide.stream.judge.record_limits import RecordLimits
 from ragtide.stream.judge.reply_cache import ReplyCache
+from ragtide.stream.judge.search import SearchEndpoint
 from ragtide.stream.judge.usage import Usage, UsageKey, cost_usd
 
 _log = logging.getLogger(__name__)
 _MOST_REPEATED = 8_000  # characters of a bad reply that the judge sees again
 _CLOSED = Failed("judge_unavailable", "the judge was shut down")
+_Work = Callable[[Asker, UsageKey], Awaitable[Answer]]
 
 
 class JudgeClient:
@@ -57,9 +60,11 @@ class JudgeClient:
     ) -> None:
         self._settings = settings
         self._limits = Limits(settings, ledger or MemoryLedger(), now, max_usd=max_usd)
+        self._records = RecordLimits()
         self._seed = seed
         for name, endpoint in settings.endpoints.items():
-            check_certificates(name, endpoint)
+            check_certificates(f"evaluators.judge.endpoints.{name}.ca_file", endpoint.ca_file)
+        check_certificates("evaluators.judge.search.ca_file", settings.search.ca_file)
         self._cache = ReplyCache(settings.cache.path, settings.cache.max_bytes) if settings.cache.path else None
         self._batches = _batch_state(settings, now) if by_batch else None
         self._now = now
@@ -71,6 +76,7 @@ class JudgeClient:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._endpoints: dict[str, Endpoint | BatchEndpoint] = {}  # of the loop's thread, as all below
+        self._search_endpoint: SearchEndpoint | None = None
         self._tasks: set[asyncio.Task[Answer]] = set()
         self._is_flushed = False  # no call comes before a reply
         self._is_closed = False
@@ -83,10 +89,17 @@ class JudgeClient:
 
     def submit(self, call: JudgeCall, asker: Asker, done: Done) -> None:
         """Start the call and return. `done` is called once, in the loop's thread."""
+        self._submit(partial(self._reply, call), asker, done)
+
+    def search(self, call: SearchCall, asker: Asker, done: Done) -> None:
+        """Start the search, likewise."""
+        self._submit(partial(self._results, call), asker, done)
+
+    def _submit(self, work: _Work, asker: Asker, done: Done) -> None:
         loop = self._started()
         try:
             if loop is not None:
-                loop.call_soon_threadsafe(self._spawn, call, asker, done)
+                loop.call_soon_threadsafe(self._spawn, work, asker, done)
                 return
         except RuntimeError:  # closed meanwhile
             pass
@@ -159,10 +172,12 @@ class JudgeClient:
                 await endpoint.close(is_done=is_done)
             else:
                 await endpoint.close()
+        if self._search_endpoint is not None:
+            await self._search_endpoint.close()
         await asyncio.sleep(0)  # aiohttp closes sockets in the next turn
 
-    def _spawn(self, call: JudgeCall, asker: Asker, done: Done) -> None:
-        task = asyncio.get_running_loop().create_task(self._answer(call, asker))
+    def _spawn(self, work: _Work, asker: Asker, done: Done) -> None:
+        task = asyncio.get_running_loop().create_task(self._answer(work, asker))
         self._tasks.add(task)
         task.add_done_callback(partial(self._end, done))
 
@@ -177,16 +192,16 @@ class JudgeClient:
         self._send_gathered()
 
     def _send_gathered(self) -> None:
-        """Send what is gathered if every call waits for a batch."""
+        """Send what is gathered if every call waits for a batch. A search that is under way may lead to a call."""
         batched = [one for one in self._endpoints.values() if isinstance(one, BatchEndpoint)]
         if self._is_flushed and sum(one.waiting for one in batched) == len(self._tasks):
             for one in batched:
                 one.send()
 
-    async def _answer(self, call: JudgeCall, asker: Asker) -> Answer:
+    async def _answer(self, work: _Work, asker: Asker) -> Answer:
         key = UsageKey(self.endpoint_of(asker.evaluator), asker.evaluator, asker.trace.app)
         try:
-            return await self._reply(call, asker, key)
+            return await work(asker, key)
         except LeftOut as left_out:
             self._count(key, Usage(failures=Counter((left_out.outcome.reason,))))
             return left_out.outcome
@@ -207,6 +222,7 @@ class JudgeClient:
         stored_at = _cache_key(endpoint.settings, constant, inputs, call.vote)
         if (known := self._cached(stored_at, call, key)) is not None:
             return known
+        self._records.admit(asker)
         messages = (Message("system", constant), Message("user", inputs))
         said = await self._complete(endpoint, Request(messages, call.reply, call.vote), asker, key)
         try:
@@ -254,6 +270,26 @@ class JudgeClient:
             return None
         self._count(key, Usage(from_cache=1))
         return reply
+
+    async def _results(self, call: SearchCall, asker: Asker, key: UsageKey) -> SearchResults:
+        settings = self._settings.search
+        stored_at = hashlib.sha256(msgspec.json.encode(("search", settings.result_settings(), call.query))).digest()
+        if self._cache is not None and (stored := self._cache.get(stored_at)) is not None:
+            try:
+                known = msgspec.json.decode(stored, type=SearchResults)
+                self._count(key, Usage(from_cache=1))
+                return known
+            except msgspec.DecodeError:  # written by another version
+                pass
+        self._records.admit(asker)
+        if self._search_endpoint is None:
+            self._search_endpoint = SearchEndpoint(settings, seed=self._seed)
+        time_left, limit = self._endpoint(key.endpoint).time_left, self._limits.of(key.app)
+        found = await self._search_endpoint.find(call.query, asker.trace, time_left, limit)
+        self._count(key, Usage(searches=1, cost_usd=settings.usd_per_search))
+        if self._cache is not None:
+            self._cache.put(stored_at, msgspec.json.encode(found))
+        return found
 
     def _count(self, key: UsageKey, used: Usage) -> None:
         with self._usage_lock:

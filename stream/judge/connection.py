@@ -4,6 +4,7 @@ import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import aiohttp
 
@@ -43,24 +44,24 @@ class Miss:
 def open_session(settings: JudgeEndpoint, timeout: aiohttp.ClientTimeout) -> aiohttp.ClientSession:
     """Return a session with the key, the headers and the certificates of the endpoint."""
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, ssl=_certificates(settings)),
+        connector=aiohttp.TCPConnector(limit=0, ssl=certificates(settings.ca_file)),
         headers=_headers(settings),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=timeout,
     )
 
 
-def check_certificates(name: str, settings: JudgeEndpoint) -> None:
+def check_certificates(setting: str, ca_file: Path | None) -> None:
     """Raise `ConfigError` if the file of certificates cannot be used."""
     try:
-        _certificates(settings)
+        certificates(ca_file)
     except OSError as error:  # SSLError is one
-        where = f"evaluators.judge.endpoints.{name}.ca_file"
-        raise ConfigError(f"{where}: {settings.ca_file} cannot be used: {type(error).__name__}") from None
+        raise ConfigError(f"{setting}: {ca_file} cannot be used: {type(error).__name__}") from None
 
 
-def _certificates(settings: JudgeEndpoint) -> ssl.SSLContext | bool:
-    return ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else True
+def certificates(ca_file: Path | None) -> ssl.SSLContext | bool:
+    """Return what an endpoint's certificate is checked by. Raises `OSError`."""
+    return ssl.create_default_context(cafile=ca_file) if ca_file else True
 
 
 def _headers(settings: JudgeEndpoint) -> dict[str, str]:
@@ -68,6 +69,11 @@ def _headers(settings: JudgeEndpoint) -> dict[str, str]:
     if key := settings.api_key.get_secret_value().strip():
         headers |= {settings.api_key_header: key} if settings.api_key_header else {"Authorization": f"Bearer {key}"}
     return headers | {name: value.get_secret_value() for name, value in settings.headers.items()}
+
+
+def is_passing(status: int) -> bool:
+    """Whether a request with this status may succeed if it is sent again."""
+    return status == _THROTTLED or status in _AGAIN or status >= 500
 
 
 async def read_body(answer: aiohttp.ClientResponse) -> bytes | None:
@@ -94,6 +100,6 @@ def rejected(status: int, headers: Mapping[str, str], body: bytes) -> Miss:
     wait_s = retry_after_s(headers.get("Retry-After"), time.time())
     if status == _THROTTLED:
         return Miss("judge_throttled", why, status, again=True, wait_s=wait_s)
-    if status in _AGAIN or status >= 500:
+    if is_passing(status):
         return Miss("judge_unavailable", why, status, again=True, broken=True, wait_s=wait_s)
     return Miss("judge_rejected", why, status)

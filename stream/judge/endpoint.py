@@ -1,4 +1,4 @@
-"""One endpoint: sends a request until it is answered, or says why it is not. The only place that tries again."""
+"""One endpoint, asked directly: sends a request until it is answered, or says why it is not. It makes all retries."""
 
 import asyncio
 import random
@@ -90,12 +90,12 @@ class Endpoint:
     async def _send_within(self, limit: CallLimit | None, request: Request, trace: TraceCalls) -> Completion | Miss:
         """Send the request if there is money for it, and charge it, whatever happens to it."""
         if limit is None:
-            return await self._send(request, self._time_left(trace))
+            return await self._send(request, self._attempt_s(trace))
         try:
             await limit.check_budget(self._deadline_s(trace))
         except Transient as error:
             raise CallFailed("judge_unavailable", f"the ledger of budgets does not answer: {error}") from None
-        limit_s = self._time_left(trace)
+        limit_s = self._attempt_s(trace)
         usd = most_usd(len(encode_request(request, self.settings, MODES[0])), self.settings)
         try:
             got = await self._send(request, limit_s)
@@ -118,15 +118,22 @@ class Endpoint:
         started_s = self._clock() if trace.started_s is None else trace.started_s
         return started_s + self.settings.trace_timeout_s
 
-    def _time_left(self, trace: TraceCalls) -> float:
-        """Return the seconds that the next attempt may take. The time of a trace starts with its first call."""
+    def _attempt_s(self, trace: TraceCalls) -> float:
+        """Return the seconds that the next attempt may take."""
+        return min(self.settings.timeout_s, self.time_left(trace))
+
+    def time_left(self, trace: TraceCalls) -> float:
+        """Return the seconds that calls about the trace may still take. They start with its first call.
+
+        Raises `CallFailed` if there are none.
+        """
         if trace.started_s is None:
             trace.started_s = self._clock()
         left_s = self._deadline_s(trace) - self._clock()
         if left_s <= 0:
             limit_s = self.settings.trace_timeout_s
             raise CallFailed("judge_timeout", f"endpoint {self.name}: calls about the trace took over {limit_s:g} s")
-        return min(self.settings.timeout_s, left_s)
+        return left_s
 
     def _pause_s(self, attempt: int) -> float:
         return self._random.uniform(0, min(self.settings.retry_max_s, self.settings.retry_base_s * 2.0**attempt))

@@ -24,7 +24,8 @@ class Usage:
 
     calls: int = 0  # replies that were paid for, repairs included
     repairs: int = 0  # of these
-    from_cache: int = 0  # replies from the cache on disk; not among the calls
+    from_cache: int = 0  # replies and results from the cache on disk; not among the calls
+    searches: int = 0  # answered ones, of agents
     input_tokens: int = 0
     cached_tokens: int = 0  # of the input tokens: from the endpoint's cache
     output_tokens: int = 0
@@ -72,7 +73,8 @@ def _describe(used: Usage) -> str:
     failures = f"{used.failures.total():,} failures{f' ({kinds})' if kinds else ''}"
     estimated = f" (estimated for {used.uncounted:,} of the calls)" if used.uncounted else ""
     tokens = f"{used.input_tokens:,} input tokens ({used.cached_tokens:,} cached), {used.output_tokens:,} output tokens"
-    calls = f"{used.calls:,} calls{repairs}, {used.from_cache:,} replies from the cache, {failures}"
+    searches = f", {used.searches:,} searches" if used.searches else ""
+    calls = f"{used.calls:,} calls{repairs}{searches}, {used.from_cache:,} replies from the cache, {failures}"
     return f"{calls}, {tokens}{estimated}, {used.cost_usd:,.4f} USD"
 
 

@@ -11,11 +11,13 @@ from ragtide.evaluators.errors import ConfigError, Refused, Transient
 from ragtide.sinks.otlp_http import Accepted
 from ragtide.stream.kafka.broker_check import no_answer_message, partition_counts
 from ragtide.stream.kafka.client import client_options
+from ragtide.stream.kafka.shutdown import stop_producer
 from ragtide.stream.settings.sections import KafkaSettings
 
 _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 _CREATE = "create it with `ragtide topics create`"
 _WITHIN_S = 30.0  # a batch is acknowledged, or tried again by the next run
+_STOP_S = 5.0  # what was acknowledged has nothing left to send
 
 
 class EventTopicSender:
@@ -43,7 +45,7 @@ class EventTopicSender:
                 yield
             finally:
                 if self._producer is not None:
-                    runner.run(self._producer.stop())
+                    runner.run(stop_producer(self._producer, _STOP_S))
                 self._runner = self._producer = None
 
     def send(self, body: bytes) -> Accepted:
@@ -66,7 +68,7 @@ class EventTopicSender:
         try:
             await producer.start()
         except KafkaError as error:
-            await producer.stop()
+            await stop_producer(producer, _STOP_S)
             raise Transient(no_answer_message(self._kafka, error)) from None
         self._producer = producer
 

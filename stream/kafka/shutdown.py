@@ -1,9 +1,9 @@
-"""How a consumer is ended, whether or not the brokers are there."""
+"""How consumers and producers are ended, whether or not the brokers are there."""
 
 import asyncio
 from contextlib import suppress
 
-from aiokafka import AIOKafkaConsumer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
 
@@ -19,3 +19,15 @@ async def stop_consumer(consumer: AIOKafkaConsumer) -> None:
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
+
+
+async def stop_producer(producer: AIOKafkaProducer, seconds: float) -> None:
+    """Send what is buffered for at most so long, then close the connections: what is left is lost.
+
+    aiokafka alone waits for every buffered message, for as long as `request_timeout_ms` for each attempt.
+    """
+    try:
+        await asyncio.wait_for(producer.stop(), seconds)
+    except TimeoutError:
+        await producer._sender.close()
+        await producer.client.close()

@@ -5,8 +5,10 @@ from typing import Literal, Self
 from pydantic import BaseModel, Field, model_validator
 
 from ragtide.drift.export_settings import ExportSettings
+from ragtide.stream.settings.prompt_markers import compile_markers
 
 Encoding = Literal["otlp", "otlp_proto", "otlp_json"]
+ContextsFromPrompt = Literal["off", "delimited", "whole"]
 
 
 class OtelSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
@@ -60,6 +62,26 @@ class OtelSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
         default="",
         description="Directory on a disk for spans beyond memory_bytes. If empty, the system's for temporary files.",
     )
+    contexts_from_prompt: ContextsFromPrompt = Field(
+        default="off",
+        description="Where the texts of chunks are from if the retrieval's span has none: off, nowhere; delimited, the "
+        "parts of the prompt between markers; whole, the prompt without the question, as one chunk.",
+    )
+    context_start: str = Field(
+        default="",
+        description="Regular expression (RE2) of the text before each chunk in the prompt, e.g. <doc[^>]*>. With "
+        "contexts_from_prompt = delimited.",
+    )
+    context_end: str = Field(
+        default="",
+        description="Regular expression (RE2) of the text after each chunk, e.g. </doc>. If empty, a chunk ends at the "
+        "next match of context_start, or with the message.",
+    )
+    context_template: str = Field(
+        default="",
+        description="In place of both: the text before and after each chunk as it is, with {context} for the chunk, "
+        "e.g. <doc>{context}</doc>.",
+    )
     export: ExportSettings = Field(default_factory=ExportSettings)
 
     @model_validator(mode="after")
@@ -70,6 +92,18 @@ class OtelSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
         if idle := [topic for topic in self.encodings if topic not in read]:
             raise ValueError(
                 f"otel.encodings names {', '.join(idle)}, which neither otel.topics nor otel.log_topics does"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_markers(self) -> Self:
+        is_marked = bool(self.context_start or self.context_end or self.context_template)
+        if self.contexts_from_prompt == "delimited":
+            compile_markers(self.context_start, self.context_end, self.context_template)
+        elif is_marked:
+            raise ValueError(
+                "otel.context_start, .context_end and .context_template need otel.contexts_from_prompt = delimited, "
+                f"and it is {self.contexts_from_prompt}"
             )
         return self
 

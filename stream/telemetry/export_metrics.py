@@ -12,9 +12,10 @@ class ExportMetrics:
         self.events = counter(
             "exported_scores",
             "Scores for a target of otel.export by outcome: `sent`, some perhaps twice; `rejected` by the target in a "
-            "batch that it took; `unknown`, in a batch that it took with an answer that cannot be read; `refused` by "
-            "it alone; `too_old`; `superseded` by a newer version or deleted; `no_trace_id`, of traces without an id "
-            "of OpenTelemetry. Those other than `sent` are not sent again. Targets are http and topic:NAME.",
+            "batch that it took; `unknown`, in a batch that it took with an answer that cannot be read, or that leaves "
+            "open which spans it rejects; `refused` by it alone; `too_old`; `superseded` by a newer version or "
+            "deleted; `no_trace_id`, of traces without an id of OpenTelemetry. Those other than `sent` are not sent "
+            "again. Targets are http and topic:NAME.",
             "`rejected`, `refused`, `unknown`: the log has the reason. `too_old`: the target was away for longer than "
             "otel.export.max_age_s.",
             "target",

@@ -115,6 +115,9 @@ class Telemetry:
             "If 0 although traces are evaluated repeatedly: set evaluators.judge.cache.path.",
             *_JUDGE,
         )
+        self.judge_searches = self._counter(
+            "judge_searches", "Answered searches of agents.", "Too many: lower max_steps of fact_check.", *_JUDGE
+        )
         self.judge_tokens = self._counter(
             "judge_tokens",
             "Tokens of judge calls: input, input from the endpoint's cache (cached, part of input), output.",
@@ -127,6 +130,13 @@ class Telemetry:
             "Cost of judge calls in US dollars, by the prices in the settings.",
             "More than expected: lower sampling.lanes.judge. 0: set the prices of the endpoint.",
             *_JUDGE,
+        )
+        self.canary_scores = self._counter(
+            "canary_scores",
+            "Canaries that judges scored, or failed to score, by status.",
+            "Growing `failed`: table canary_scores has the reasons.",
+            "evaluator",
+            "status",
         )
         self.without_vector = self._counter(
             "questions_without_vector",

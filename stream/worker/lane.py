@@ -16,7 +16,8 @@ from ragtide.evaluators.spec import Lane
 from ragtide.sinks.bisect import write_or_reject
 from ragtide.sinks.protocol import Sink
 from ragtide.sinks.rows import Block
-from ragtide.stream.judge import JudgeClient, Usage, UsageKey
+from ragtide.stream.judge import JudgeClient
+from ragtide.stream.judge_metrics import count_judge
 from ragtide.stream.kafka.app import build_app
 from ragtide.stream.kafka.beginning import begin_at_latest
 from ragtide.stream.kafka.broker_check import check_topics, unreachable_message
@@ -240,15 +241,3 @@ def export_lag(telemetry: Telemetry, lane: str, lags: Mapping[Partition, Lag], p
         age_s = progress.age_s((topic, partition)) if lag.records else 0.0
         if age_s is not None:
             telemetry.lag_seconds.labels(lane, topic, partition).set(age_s)
-
-
-def count_judge(telemetry: Telemetry, key: UsageKey, used: Usage) -> None:
-    """Count what a call of a judge used."""
-    telemetry.judge_calls.labels(*key).inc(used.calls)
-    telemetry.judge_cached_replies.labels(*key).inc(used.from_cache)
-    telemetry.judge_cost_usd.labels(*key).inc(used.cost_usd)
-    tokens = {"input": used.input_tokens, "cached": used.cached_tokens, "output": used.output_tokens}
-    for kind, number in tokens.items():
-        telemetry.judge_tokens.labels(*key, kind).inc(number)
-    for kind, number in used.failures.items():
-        telemetry.judge_failures.labels(*key, kind).inc(number)

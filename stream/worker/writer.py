@@ -23,6 +23,7 @@ _TABLES = (
     ("traces", "traces"),
     ("trace_texts", "texts"),
     ("scores", "scores"),
+    ("explanations", "explanations"),
     ("embeddings", "embeddings"),
     ("dead_letters", "dead_letters"),
 )

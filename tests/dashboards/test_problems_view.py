@@ -30,7 +30,13 @@ def histories(
     words = st.sampled_from(["", "a", "b"])
     severities = st.sampled_from(["", "info", "warning", "critical"])
     attributes = st.sampled_from(
-        ["{}", '{"until": "2026-03-01T13:00:00.250+00:00"}', '{"opening": 1}', '{"opening": 2}']
+        [
+            "{}",
+            '{"until": "2026-03-01T13:00:00.250+00:00"}',
+            '{"since": "2026-03-01T11:00:00+02:00", "rule": "share", "min": 0.5, "limit": 2, "baseline": 1.25}',
+            '{"opening": 1}',
+            '{"opening": 2}',
+        ]
     )
     lists = st.lists(words, max_size=2)
     return [
@@ -71,4 +77,6 @@ def test_view_and_fold_agree(database: Database, history: list[EventRow]) -> Non
     for key, problem in told.items():
         row = {name: tuple(v) if isinstance(v := found[key][name], list) else v for name in COMPARED}
         assert row == {name: getattr(problem, name) for name in COMPARED}
+        assert found[key]["since"] == problem.evidence.since
+        assert found[key]["figures"] == {name: getattr(problem.evidence, name) for name in found[key]["figures"]}
         assert json.loads(found[key]["cause"] or "{}") == problem.cause

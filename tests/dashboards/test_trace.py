@@ -11,7 +11,7 @@ from ragtide.dashboards.build import build
 from ragtide.evaluators.registry import load
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
-from ragtide.sinks.rows import ScoreRow, TextRow, TraceRow
+from ragtide.sinks.rows import ExplanationRow, ScoreRow, TextRow, TraceRow
 from tests.dashboards.lint import faults, panels, queries
 from tests.dashboards.macros import Choice, expanded
 from tests.dashboards.sample_rows import APP, NOON, event, window
@@ -88,7 +88,7 @@ def rows() -> Iterator[tuple[str, list[Any]]]:
     leaks = [place("answer", CALL, CALL + 4, kind="phone"), place("question", 17, 32, kind="email")]
     reference = place("expected", 2, 9, kind="most_similar", score=0.8)
     yield "scores", [
-        score("t1", 1, "groundedness", {"groundedness": 0.25}, evidence=[weak, best]),
+        score("t1", 1, "groundedness", {"groundedness": 0.25}, evidence=[weak, best], version=1),
         score("t1", 1, "answer_relevancy_sentence", {"answer_relevancy": 0.9, "mean_answer_relevancy": 0.7},
               evidence=[relevant, least]),
         score("t1", 1, "pii_leakage", {"passes": 0.0, "failures": 1.0}, evidence=leaks),
@@ -99,6 +99,8 @@ def rows() -> Iterator[tuple[str, list[Any]]]:
         score("t2", 2, "pii_leakage", {"passes": 0.0, "failures": 1.0}, run_id="probe", evidence=[leaks[0]]),
         score("t3", 3, "groundedness", {"groundedness": 0.9}, environment="staging", model="m2"),
     ]  # fmt: skip
+    checked = ExplanationRow("live", APP, "prod", "groundedness", NOON + timedelta(minutes=1), "t1", 1, "Costs 7.")
+    yield "explanations", [checked, checked._replace(evaluator="readability", version=0)]
     yield (
         "problem_events",
         [
@@ -196,6 +198,13 @@ def test_scores_stand_against_their_thresholds_failures_first(shown: Shown) -> N
         ("no threshold", "readability.flesch_reading_ease", 70.0, "", ""),
         ("not applicable", "bleu", None, "", "missing expected"),
     ]
+
+
+def test_the_explanation_of_a_score_stands_beside_it(shown: Shown) -> None:
+    said = {row["metric"]: row["explanation"] for row in shown.rows("table Scores A")}
+    assert said["groundedness.groundedness"] == "Costs 7."
+    assert said["readability.flesch_reading_ease"] == "", "it is of an older score"
+    assert {said["pii_leakage.passes"], said["bleu"]} == {""}
 
 
 def test_without_an_id_the_newest_traces_are_listed_and_the_first_is_shown(shown: Shown) -> None:

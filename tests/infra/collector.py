@@ -55,6 +55,7 @@ class Collector:
         folder.mkdir(parents=True, exist_ok=True)
         http = free_ports(3)
         self.url, self._metrics_url = (f"http://127.0.0.1:{port}" for port in (http, http + 2))
+        self.grpc_endpoint = f"127.0.0.1:{http + 1}"
         whole: dict[str, Any] = copy.deepcopy(dict(settings))
         for number, protocol in enumerate(("http", "grpc")):
             whole["receivers"]["otlp"]["protocols"][protocol]["endpoint"] = f"127.0.0.1:{http + number}"

@@ -102,6 +102,25 @@ PARTITION BY toYYYYMMDD(time)
 ORDER BY (run_id, app, environment, evaluator, toStartOfMinute(time), trace_id)
 COMMENT 'One row per trace and evaluator. Rows with NaN or infinity are refused.';
 
+CREATE TABLE IF NOT EXISTS explanations
+(
+    run_id LowCardinality(String) COMMENT 'live, probe (traces asked by probes) or the name of a replay',
+    app LowCardinality(String) COMMENT 'Application that answered',
+    environment LowCardinality(String) COMMENT 'Deployment environment; empty: the trace named none',
+    evaluator LowCardinality(String) COMMENT 'Identifier of the evaluator',
+    time DateTime64(3, 'UTC') COMMENT 'Event time: when the answer was given, UTC',
+    trace_id String COMMENT 'Identifier of the trace, as the application sent it',
+    version UInt128 COMMENT 'That of the row of table scores which it explains; the largest wins',
+    explanation String COMMENT 'Why the score is as it is, in the words of a judge, in full or masked',
+    is_deleted UInt8 COMMENT '1: deleted, FINAL leaves the row out; 0: current',
+    ingested_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC',
+    INDEX by_trace trace_id TYPE bloom_filter GRANULARITY 4
+)
+ENGINE = ReplacingMergeTree(version, is_deleted)
+PARTITION BY toYYYYMMDD(time)
+ORDER BY (run_id, app, environment, evaluator, toStartOfMinute(time), trace_id)
+COMMENT 'What judges wrote about scores. It may quote the trace, so it is masked and kept like trace_texts.';
+
 CREATE OR REPLACE VIEW metric_values
 (
     run_id LowCardinality(String) COMMENT 'live, probe (traces asked by probes) or the name of a replay',
@@ -311,6 +330,27 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (day, app, process)
 COMMENT 'Leases of the money that judges may cost in a day, one row per process and application.';
 
+-- A table of its own: in `scores`, every reader of windows, samples, dashboards and replays had to leave canaries out.
+CREATE TABLE IF NOT EXISTS canary_scores
+(
+    evaluator LowCardinality(String) COMMENT 'Identifier of the evaluator',
+    fingerprint LowCardinality(String) COMMENT 'Hash of the evaluator''s id, version, parameters and model revision, as in table scores',
+    run_at DateTime64(3, 'UTC') COMMENT 'Start of the run; of a scheduled one a multiple of its interval, UTC',
+    canary String COMMENT 'Trace id of the canary',
+    form LowCardinality(String) COMMENT 'markdown, padded or reordered: the canary in another form; empty: as it is',
+    content LowCardinality(String) COMMENT 'Hash of what judges read; a canary with another hash is another canary',
+    direction Int8 COMMENT '-1: the form takes Markdown away; 1: otherwise',
+    endpoint LowCardinality(String) COMMENT 'Name of the endpoint that was asked',
+    status LowCardinality(String) COMMENT 'scored or failed',
+    reason LowCardinality(String) COMMENT 'Slug of why there is no score; empty: status is scored',
+    metrics Map(LowCardinality(String), Float64) COMMENT 'Value by metric key, in the unit of the metric; empty: status is not scored',
+    scored_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC',
+    CONSTRAINT finite_metrics CHECK arrayAll(value -> isFinite(value), mapValues(metrics))
+)
+ENGINE = ReplacingMergeTree(scored_at)
+ORDER BY (evaluator, fingerprint, run_at, canary, form, content)
+COMMENT 'Scores that judges gave to canaries, traces that never change, one row per run, evaluator, canary and form.';
+
 CREATE TABLE IF NOT EXISTS problem_events
 (
     problem_id String COMMENT 'Hash of app, environment, model, aspect, metric and segment',
@@ -321,7 +361,7 @@ CREATE TABLE IF NOT EXISTS problem_events
     app LowCardinality(String) COMMENT 'Application; empty: the system itself',
     environment LowCardinality(String) COMMENT 'Deployment environment; empty: none named',
     model LowCardinality(String) COMMENT 'Model; empty: all models',
-    aspect LowCardinality(String) COMMENT 'level, coverage, flip, inconsistency, missing, error, inputs, finding, storage or jobs',
+    aspect LowCardinality(String) COMMENT 'level, coverage, flip, inconsistency, missing, error, inputs, finding, storage, jobs or judge',
     metric LowCardinality(String) COMMENT 'Metric, or what else the problem is about; empty: no metric',
     segment LowCardinality(String) COMMENT 'Name of the segment; empty: all traces',
     segment_value String COMMENT 'Value of the segment; empty: all traces',
@@ -338,7 +378,11 @@ CREATE TABLE IF NOT EXISTS problem_events
     rule_id LowCardinality(String) COMMENT 'Rule or check that reported it; empty: an operator''s event',
     actor String COMMENT 'Operator who acted; empty: a job''s event',
     epoch UInt64 COMMENT 'Epoch of the leader that wrote the row; 0: an operator''s event',
-    recorded_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC'
+    recorded_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC',
+    since Nullable(DateTime64(3, 'UTC')) MATERIALIZED parseDateTime64BestEffortOrNull(JSONExtractString(attributes, 'since'), 3, 'UTC') COMMENT 'Begin of what was judged in event time, UTC; NULL: not known',
+    until Nullable(DateTime64(3, 'UTC')) MATERIALIZED parseDateTime64BestEffortOrNull(JSONExtractString(attributes, 'until'), 3, 'UTC') COMMENT 'End of what was judged in event time, or of a mute, UTC; NULL: not known, or a mute without end',
+    figures Tuple(rule String, min Nullable(Float64), max Nullable(Float64), threshold Nullable(Float64), limit Nullable(Float64), baseline Nullable(Float64)) MATERIALIZED JSONExtract(attributes, 'Tuple(rule String, min Nullable(Float64), max Nullable(Float64), threshold Nullable(Float64), limit Nullable(Float64), baseline Nullable(Float64))') COMMENT 'Rule, bounds and baseline that a chart of the problem draws; empty: none',
+    opening UInt32 MATERIALIZED JSONExtractUInt(attributes, 'opening') COMMENT 'Number of the opening that event explained is about; 0: another event'
 )
 ENGINE = ReplacingMergeTree(epoch)
 ORDER BY (problem_id, event_id)
@@ -366,7 +410,7 @@ CREATE OR REPLACE VIEW problems
     app String COMMENT 'Application; empty: the system itself',
     environment String COMMENT 'Deployment environment; empty: none named',
     model String COMMENT 'Model; empty: all models',
-    aspect String COMMENT 'level, coverage, flip, inconsistency, missing, error, inputs, finding, storage or jobs',
+    aspect String COMMENT 'level, coverage, flip, inconsistency, missing, error, inputs, finding, storage, jobs or judge',
     metric String COMMENT 'Metric, or what else the problem is about; empty: no metric',
     segment String COMMENT 'Name of the segment; empty: all traces',
     segment_value String COMMENT 'Value of the segment; empty: all traces',
@@ -379,6 +423,8 @@ CREATE OR REPLACE VIEW problems
     title String COMMENT 'Application, metric, values before and after, in 80 characters, by the most severe active kind',
     description String COMMENT 'Latest message of the most severe active kind',
     attributes String COMMENT 'JSON of figures behind the message; {}: none',
+    since Nullable(DateTime64(3, 'UTC')) COMMENT 'Begin of what was judged in event time, UTC; NULL: not known',
+    figures Tuple(rule String, min Nullable(Float64), max Nullable(Float64), threshold Nullable(Float64), limit Nullable(Float64), baseline Nullable(Float64)) COMMENT 'Rule, bounds and baseline that a chart of the problem draws; empty: none',
     examples Array(String) COMMENT 'Trace ids, worst first; empty: none',
     actions Array(String) COMMENT 'Suggested remediation steps; empty: none',
     rule_id String COMMENT 'Rule or check behind the message',
@@ -415,6 +461,8 @@ SELECT problem_id, episode,
        argMaxIf(title, weight, of_job) AS title,
        argMaxIf(description, weight, of_job) AS description,
        argMaxIf(attributes, weight, of_job) AS attributes,
+       argMaxIf((since,), weight, of_job).1 AS since,
+       argMaxIf(figures, weight, of_job) AS figures,
        argMaxIf(examples, weight, of_job AND notEmpty(examples)) AS examples,
        argMaxIf(actions, weight, of_job) AS actions,
        argMaxIf(rule_id, weight, of_job) AS rule_id,
@@ -433,7 +481,7 @@ SELECT problem_id, episode,
 FROM
 (
     -- Of the active kinds the one with the highest severity decides, then the latest; of its messages the latest.
-    SELECT *, known AND event = 'explained' AND JSONExtractUInt(attributes, 'opening') = openings_in_all AS explains,
+    SELECT *, known AND event = 'explained' AND opening = openings_in_all AS explains,
            (description, attributes) AS why,
            of_job AND kind_opened > kind_cleared AND kind_opened > over AS holds,
            (holds, if(holds, severity_then, 0), spoke, place) AS weight
@@ -462,8 +510,8 @@ FROM
                                 event IN ('muted', 'unmuted')) OVER (PARTITION BY problem_id) AS mute
                 FROM
                 (
-                    SELECT *, event IN ('opened', 'reopened') AS opens, if(actor = '', 'unknown', actor) AS person,
-                           parseDateTime64BestEffortOrNull(JSONExtractString(attributes, 'until'), 3, 'UTC') AS until,
+                    SELECT *, since, until, figures, opening, event IN ('opened', 'reopened') AS opens,
+                           if(actor = '', 'unknown', actor) AS person,
                            event IN ('pending', 'opened', 'reopened', 'resolved') AS turns,
                            turns OR event IN ('kind_opened', 'updated', 'kind_cleared') AS of_job,
                            (at, indexOf(['pending', 'withdrawn', 'opened', 'reopened', 'kind_opened', 'updated',

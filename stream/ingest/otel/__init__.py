@@ -4,6 +4,7 @@ from ragtide.stream.ingest.otel.log_events import LOG_SPAN_MISSING
 from ragtide.stream.ingest.otel.mapping import MappedSpans, MappedTrace, Origin, map_spans
 from ragtide.stream.ingest.otel.missing import REASONS, conventions_of, hint_of
 from ragtide.stream.ingest.otel.otlp import decode_logs, decode_spans, describe_counts
+from ragtide.stream.ingest.otel.prompt_contexts import PromptRule, prompt_rule
 from ragtide.stream.ingest.otel.spans import Counts, LogBatch, LogEvent, Span, SpanBatch
 from ragtide.stream.ingest.otel.tree import kind_of
 from ragtide.stream.ingest.otel.unwrap import Missing
@@ -20,6 +21,7 @@ __all__ = [
     "MappedTrace",
     "Missing",
     "Origin",
+    "PromptRule",
     "Span",
     "SpanBatch",
     "conventions_of",
@@ -29,4 +31,5 @@ __all__ = [
     "hint_of",
     "kind_of",
     "map_spans",
+    "prompt_rule",
 ]

@@ -12,13 +12,16 @@ from ragtide.stream.ingest.otel.unwrap import Missing
 
 _OF_RERANKER = tuple(source for source in FIELDS["contexts"] if source.of == "reranker")
 _OF_RETRIEVER = tuple(source for source in FIELDS["contexts"] if source.of == "retriever")
+SETTING = "otel.contexts_from_prompt"
+FROM_PROMPT = "prompt"  # source of a chunk
 _OUTPUT = next(source for source in _OF_RETRIEVER if source.attribute == "output.value")
 
 
 class Contexts(NamedTuple):
     """The chunks; None: not recorded. `missing` says why, or why chunks have no text. First span and source.
 
-    `left_out`: documents beyond the most that are read of one span.
+    `left_out`: documents beyond the most that are read of one span. `documents`: what the chunks were made of.
+    `setting`: the one that had texts taken from there.
     """
 
     chunks: Sequence[Value] | None
@@ -26,6 +29,30 @@ class Contexts(NamedTuple):
     span: Span | None = None
     source: Source | None = None
     left_out: int = 0
+    documents: Sequence[Document] = ()
+    setting: str = ""
+
+    @property
+    def lacks_texts(self) -> bool:
+        """Whether a retrieval took place, and not one text of a chunk was recorded, nor hidden."""
+        if self.missing is None:
+            return False
+        if self.chunks is None:
+            return self.missing.reason == "not_sent"
+        return self.missing.reason == "no_text" and all(one.text is None for one in self.documents)
+
+    def with_texts(self, texts: Sequence[str], span: Span, source: Source) -> "Contexts":
+        """The same chunks with texts of the prompt, by rank; if there are more or fewer texts, chunks of these alone.
+
+        The source of such a chunk is `prompt`.
+        """
+        if len(texts) == len(self.documents):
+            documents = [one._replace(text=text) for one, text in zip(self.documents, texts, strict=True)]
+        else:
+            documents = [Document(None, text, None, None, {}) for text in dict.fromkeys(texts)]
+        documents = [one._replace(source=FROM_PROMPT) for one in documents]
+        chunks = [_chunk(one, rank, "") for rank, one in enumerate(documents, 1)]
+        return Contexts(chunks, None, span, source, self.left_out, documents, SETTING)
 
 
 class _Found(NamedTuple):
@@ -80,6 +107,7 @@ def _read(span: Span, sources: Sequence[Source]) -> _Found | Missing | None:
 
 def _chunks(found: Sequence[_Found]) -> Contexts:
     chunks: list[Value] = []
+    documents: list[Document] = []
     seen: set[tuple[str, str]] = set()
     without_text = redacted = 0
     for one in found:
@@ -88,6 +116,7 @@ def _chunks(found: Sequence[_Found]) -> Contexts:
             if key != ("text", "") and key in seen:
                 continue
             seen.add(key)
+            documents.append(document)
             chunks.append(_chunk(document, len(chunks) + 1, f"{one.span.span_id}/{place}"))
             without_text += document.text is None
             redacted += document.is_redacted
@@ -96,7 +125,7 @@ def _chunks(found: Sequence[_Found]) -> Contexts:
         reason = f"{without_text} of {len(chunks)} chunks"
         missing = Missing("redacted" if redacted else "no_text", reason)
     left_out = sum(one.documents.left_out for one in found)
-    return Contexts(chunks, missing, found[0].span, found[0].source, left_out)
+    return Contexts(chunks, missing, found[0].span, found[0].source, left_out, documents)
 
 
 def _chunk(document: Document, rank: int, fallback: str) -> dict[str, Value]:

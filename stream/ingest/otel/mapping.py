@@ -13,10 +13,11 @@ from typing import NamedTuple
 import msgspec
 
 from ragtide.stream.ingest.otel import measures
-from ragtide.stream.ingest.otel.contexts import Contexts, find_contexts
+from ragtide.stream.ingest.otel.contexts import FROM_PROMPT, Contexts, find_contexts
 from ragtide.stream.ingest.otel.known_names import PREFIXES, is_mapped
 from ragtide.stream.ingest.otel.log_events import join_logs
 from ragtide.stream.ingest.otel.names import FIELDS, OURS, PROVIDERS, REFERENCES, SEGMENT_PREFIX
+from ragtide.stream.ingest.otel.prompt_contexts import PromptRule
 from ragtide.stream.ingest.otel.reading import KEYS, READERS, scalar_text
 from ragtide.stream.ingest.otel.source import Kind, Of, Source
 from ragtide.stream.ingest.otel.spans import LogEvent, Span, Value
@@ -50,12 +51,16 @@ _FIRST_RECORDED = tuple(  # fields whose value is their first source that is rec
 
 
 class Origin(NamedTuple):
-    """Where a field's value is from. `span_id` "" means several spans; `attribute` "" means their times or status."""
+    """Where a field's value is from. `span_id` "" means several spans; `attribute` "" means their times or status.
+
+    `setting`: the one that had it taken from there.
+    """
 
     span_id: str
     span_name: str
     attribute: str
     convention: str
+    setting: str = ""
 
 
 _SEVERAL = Origin("", "", "", "")
@@ -84,8 +89,13 @@ class MappedSpans:
     unmapped: Counter[str]  # attributes of known conventions that the table does not have, by prefix
 
 
-def map_spans(spans: Iterable[Span], logs: Sequence[LogEvent] = ()) -> MappedSpans:
-    """Map the spans, and the log records, of one trace id. Without a span of an application there is no trace."""
+def map_spans(
+    spans: Iterable[Span], logs: Sequence[LogEvent] = (), prompt_rule: PromptRule | None = None
+) -> MappedSpans:
+    """Map the spans, and the log records, of one trace id. Without a span of an application there is no trace.
+
+    `prompt_rule` finds the texts of chunks that no span of a retrieval has.
+    """
     counts: Counter[str] = Counter()
     tree = build_tree(join_logs(spans, logs, counts) if logs else spans)
     tree.counts.update(counts)
@@ -94,7 +104,7 @@ def map_spans(spans: Iterable[Span], logs: Sequence[LogEvent] = ()) -> MappedSpa
     )
     if not tree.requests:
         tree.counts["only_judges" if tree.counts["judge_span"] else "no_application"] += 1
-    return MappedSpans([_Mapper(tree, request).map() for request in tree.requests], tree.counts, unmapped)
+    return MappedSpans([_Mapper(tree, request, prompt_rule).map() for request in tree.requests], tree.counts, unmapped)
 
 
 @lru_cache(8_192)
@@ -107,8 +117,9 @@ def _unmapped_prefix(name: str) -> str | None:
 class _Mapper:
     """Maps one request."""
 
-    def __init__(self, tree: Tree, request: Request) -> None:
+    def __init__(self, tree: Tree, request: Request, prompt_rule: PromptRule | None) -> None:
         self._tree = tree
+        self._prompt_rule = prompt_rule
         self._request = request
         kinds = tree.kinds
         self._llms = measures.leaves(tree, request, "llm")
@@ -132,6 +143,7 @@ class _Mapper:
         self._present = set(root.resource).union(*(span.attributes for span in self._spans["any span"]))
         self._above = above
         self._mapped = MappedTrace({}, request)
+        self._attributes: dict[str, Value] = {}  # those that this mapping adds
 
     def map(self) -> MappedTrace:
         """Fill in every field, in the order of a trace."""
@@ -151,6 +163,7 @@ class _Mapper:
             self._find(path)
             self._mapped.missing.pop(path, None)
         self._set_segments()
+        contexts = self._with_texts_of_prompt(contexts)
         self._set_contexts(contexts)
         self._cut_question(contexts)
         for path in _SUMS:
@@ -234,12 +247,26 @@ class _Mapper:
         self._set(
             "contexts",
             [*contexts.chunks],
-            Origin(span.span_id, span.name, source.attribute, source.convention)
+            Origin(span.span_id, span.name, source.attribute, source.convention, contexts.setting)
             if source is not None and span is not None
             else _SEVERAL,
         )
         if contexts.missing is not None:
             self._mapped.missing["contexts.text"] = contexts.missing
+
+    def _with_texts_of_prompt(self, contexts: Contexts) -> Contexts:
+        """The chunks with texts of the prompt, if none was recorded and the settings ask for it; counts both ends."""
+        if self._prompt_rule is None or not contexts.lacks_texts:
+            return contexts
+        answer, question = self._answer_span, self._mapped.fields.get("question")
+        asked = question if isinstance(question, str) else ""
+        found = self._prompt_rule.find(answer, asked)
+        if isinstance(found, Missing):
+            self._tree.counts["contexts_not_in_prompt"] += 1
+            return contexts if contexts.chunks is None else contexts._replace(missing=found)
+        self._tree.counts["contexts_from_prompt"] += 1
+        self._attributes["contexts_from"] = FROM_PROMPT
+        return contexts.with_texts(found.texts, found.span, found.source)
 
     def _set_segments(self) -> None:
         """Segments that the application names itself; of several spans, the shallowest one's value."""
@@ -269,7 +296,7 @@ class _Mapper:
                 rest = rest.replace(text, "") if len(text) >= _SHORTEST_CUT else _without_lines(rest, text)
         if rest != question and rest.strip():
             self._mapped.fields["question"] = rest.strip()
-            self._mapped.fields["attributes"] = {"question_from": "prompt"}
+            self._attributes["question_from"] = "prompt"
 
     def _sum(self, path: str) -> None:
         """The sum over leaf LLM calls; a failed call need not count."""
@@ -326,9 +353,8 @@ class _Mapper:
         failed = sum(span.is_error for span in self._request.spans if self._tree.kinds.get(span.span_id) == "llm")
         if failed:
             kept["failed_calls"] = failed
-        before = self._mapped.fields.get("attributes")
-        if kept or before:
-            self._mapped.fields["attributes"] = {**kept, **(before if isinstance(before, dict) else {})}
+        if kept or self._attributes:
+            self._mapped.fields["attributes"] = {**kept, **self._attributes}
 
 
 def _without_lines(text: str, lines: str) -> str:

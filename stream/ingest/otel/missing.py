@@ -12,6 +12,7 @@ REASONS: Mapping[Reason, str] = {
     "content_by_reference": "the content is kept elsewhere, and the span has its address only",
     "ambiguous": "the value is an object of several texts, and none has a usual name",
     "no_text": "it is there without a text",
+    "not_in_prompt": "it is there without a text, and otel.contexts_from_prompt finds none in the prompt",
     "wrong_type": "the value has a type that is not read",
     "out_of_range": "the number is larger than any count, cost or time",
     "no_span": "no span of this kind came",
@@ -27,6 +28,7 @@ _GENAI_DOCUMENTS = (
     "this instrumentation records ids and scores of documents only; record their texts on the retrieval span, "
     "as OpenInference's and Traceloop's instrumentation do"
 )
+_FROM_PROMPT = "or set otel.contexts_from_prompt, if the prompt of the LLM call holds them"
 _OI_INPUT = "set OPENINFERENCE_HIDE_INPUTS, _HIDE_INPUT_MESSAGES and _HIDE_INPUT_TEXT to false in the application"
 _OI_OUTPUT = "set OPENINFERENCE_HIDE_OUTPUTS, _HIDE_OUTPUT_MESSAGES and _HIDE_OUTPUT_TEXT to false in the application"
 _TL_CONTENT = "set TRACELOOP_TRACE_CONTENT=true in the application"
@@ -61,8 +63,12 @@ def hint_of(field: str, reason: Reason, conventions: frozenset[str]) -> str:
     """What to do in the application, by the conventions that its spans follow; "" if there is nothing to say."""
     if reason in ("redacted", "not_sent", "no_text", "content_by_reference"):
         found = [_SWITCHES[one, field] for one in sorted(conventions) if (one, field) in _SWITCHES]
+        if field == "contexts.text" and reason == "no_text":
+            found.append(_FROM_PROMPT if found else _FROM_PROMPT.removeprefix("or "))
         if found:
             return "; ".join(dict.fromkeys(found))
+    if reason == "not_in_prompt":
+        return "compare otel.context_start, .context_end and .context_template with the prompt of the LLM call"
     if reason == "no_span" and field == "contexts":
         return "instrument the retriever, or give its span the attribute openinference.span.kind=RETRIEVER"
     if reason == "ambiguous":

@@ -223,6 +223,19 @@ FIELDS: Mapping[str, tuple[Source, ...]] = {
     "segments.output_type": (Source("gen_ai.output.type", GENAI, "answer"),),
 }
 
+# Besides the sources of the question, the prompt of the answer's LLM call: `otel.contexts_from_prompt` reads it.
+SYSTEM_PROMPTS: tuple[Source, ...] = (
+    Source("llm.input_messages", OI, "answer", "indexed system message"),
+    Source("gen_ai.input.messages", GENAI, "answer", "system message"),
+    Source("gen_ai.system_instructions", GENAI, "answer", "system instructions"),
+    Source("gen_ai.system.message", GENAI, "answer", "event system message", seen=_UNTIL_1_36),
+    Source("ai.prompt.messages", VA, "answer", "system message"),
+    Source("gen_ai.prompt", TL, "answer", "legacy system message", seen="until 0.50"),
+    Source("langfuse.observation.input", LF, "answer", "system message"),
+    Source("mlflow.spanInputs", ML, "answer", "system message"),
+    Source("input", ML, "answer", "system message"),
+)
+
 # The kind of a span: the first attribute that has one of the values.
 KINDS: tuple[tuple[str, Convention, Mapping[str, Kind]], ...] = (
     (

@@ -6,14 +6,16 @@ from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-from ragtide.stream.ingest.otel.names import FIELDS, REDACTED
+from ragtide.stream.ingest.otel.names import FIELDS, REDACTED, SYSTEM_PROMPTS
 from ragtide.stream.ingest.otel.source import Form, Source
 from ragtide.stream.ingest.otel.spans import Span, Value
 from ragtide.stream.ingest.otel.unwrap import (
     Missing,
     assistant_text,
     decode_json,
+    instructions_text,
     message_text,
+    system_text,
     text_of,
     user_text,
 )
@@ -138,6 +140,15 @@ def _assistant_message(span: Span, attribute: str) -> Reading:
     return None if value is None else assistant_text(value)
 
 
+def _system_message(span: Span, attribute: str) -> Reading:
+    value = span.attributes.get(attribute)
+    return None if value is None else system_text(value)
+
+
+def _system_instructions(span: Span, attribute: str) -> Reading:
+    return instructions_text(span.attributes.get(attribute))
+
+
 def _indexed_messages(span: Span, attribute: str) -> list[Value]:
     messages: list[Value] = []
     for fields in flattened(span, attribute).values():
@@ -168,6 +179,10 @@ def _indexed_assistant_message(span: Span, attribute: str) -> Reading:
     return assistant_text(messages) if messages else _redacted(span, attribute)
 
 
+def _indexed_system_message(span: Span, attribute: str) -> Reading:
+    return system_text(_indexed_messages(span, attribute))
+
+
 def _redacted(span: Span, attribute: str) -> Reading:
     return Missing("redacted") if span.attributes.get(attribute) == REDACTED else None
 
@@ -191,6 +206,10 @@ def _legacy_user_message(span: Span, attribute: str) -> Reading:
 def _legacy_assistant_message(span: Span, attribute: str) -> Reading:
     messages = _legacy_messages(span, attribute)
     return assistant_text(messages) if messages else None
+
+
+def _legacy_system_message(span: Span, attribute: str) -> Reading:
+    return system_text(_legacy_messages(span, attribute))
 
 
 def _indexed_text(span: Span, attribute: str) -> Reading:
@@ -262,6 +281,11 @@ _READERS: Mapping[Form, Callable[[Span, str], Reading]] = {
     "indexed text": _indexed_text,
     "event user message": _event_user_message,
     "event assistant message": _event_assistant_message,
+    "system message": _system_message,
+    "indexed system message": _indexed_system_message,
+    "legacy system message": _legacy_system_message,
+    "event system message": _event_user_message,  # the last event of this name
+    "system instructions": _system_instructions,
     "texts": _texts,
     "milliseconds": _milliseconds,
     "seconds": _number,
@@ -281,6 +305,11 @@ def _reader(source: Source) -> Reader:
 READERS: Mapping[str, tuple[Reader, ...]] = {
     path: tuple(map(_reader, sources)) for path, sources in FIELDS.items() if path != "contexts"
 }
+# The prompt of the answer's LLM call: its last user message, and its last system message.
+PROMPT_READERS: tuple[tuple[Reader, ...], tuple[Reader, ...]] = (
+    tuple(reader for reader in READERS["question"] if reader.source.of == "answer"),
+    tuple(map(_reader, SYSTEM_PROMPTS)),
+)
 # By field, the attributes that its sources need; None: some are flattened.
 KEYS: Mapping[str, frozenset[str] | None] = {
     path: frozenset(reader.key for reader in readers) if all(reader.key for reader in readers) else None

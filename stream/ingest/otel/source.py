@@ -48,6 +48,11 @@ Form: TypeAlias = Literal[
     "indexed text",  # flattened: PREFIX.N.…text
     "event user message",  # an event of the span
     "event assistant message",
+    "system message",  # the last one of the system or developer
+    "indexed system message",
+    "legacy system message",
+    "event system message",
+    "system instructions",  # parts of one message
     "documents",  # a list of documents, in JSON or not
     "indexed documents",  # flattened: PREFIX.N.document.content
     "event documents",

@@ -18,6 +18,7 @@ Reason = Literal[
     "content_by_reference",
     "ambiguous",
     "no_text",
+    "not_in_prompt",
     "wrong_type",
     "out_of_range",
     "no_span",
@@ -45,7 +46,8 @@ _ROLES: Mapping[Side, tuple[str, ...]] = {
     "user": ("user", "human"),
     "assistant": ("assistant", "ai", "model"),
 }
-_OTHER_ROLES = ("system", "developer", "tool", "function")
+_SYSTEM_ROLES = ("system", "developer")
+_OTHER_ROLES = (*_SYSTEM_ROLES, "tool", "function")
 _MOST_LEVELS = 8
 _MOST_KEYS = 12  # named in a detail
 _LONGEST_KEY = 40
@@ -213,6 +215,20 @@ def assistant_text(value: Value) -> str | Missing | None:
     """The text of the first message of the assistant that has one."""
     messages = messages_of(value)
     return messages if isinstance(messages, Missing) else last_text(messages[::-1], _ROLES["assistant"])
+
+
+def system_text(value: Value) -> str | Missing | None:
+    """The text of the last message of the system that has one."""
+    messages = messages_of(value)
+    return messages if isinstance(messages, Missing) else last_text(messages, _SYSTEM_ROLES)
+
+
+def instructions_text(value: Value) -> str | Missing | None:
+    """The text of a system prompt on its own: a text, or parts in JSON or not."""
+    decoded = decode_json(value) if isinstance(value, str) else value
+    if isinstance(decoded, str):
+        return Missing("redacted") if decoded == REDACTED else decoded
+    return parts_text(decoded) if isinstance(decoded, list) else None
 
 
 def last_text(messages: Iterable[Value] | Iterable[Mapping[str, Value]], roles: tuple[str, ...]) -> str | Missing:

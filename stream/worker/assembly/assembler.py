@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import Literal, NamedTuple
 
 from ragtide.evaluators.errors import BadRecord
-from ragtide.stream.ingest.otel import LogEvent, MappedSpans, Span, map_spans
+from ragtide.stream.ingest.otel import LogEvent, MappedSpans, Span, map_spans, prompt_rule
 from ragtide.stream.settings.otel import OtelSettings
 from ragtide.stream.worker.assembly.largest_traces import shorten
 from ragtide.stream.worker.assembly.messages import Head, Part, Sent, decode_part, decode_sent, encode_parts, read_head
@@ -80,6 +80,7 @@ class Assembler:
 
     def __init__(self, otel: OtelSettings, store: PartStore, numbers: Iterator[int], restore_until: int = 0) -> None:
         self._otel = otel
+        self._prompt_rule = prompt_rule(otel)
         self._quiet_ms = round(otel.quiet_s * 1000)
         self._max_open_ms = round(otel.max_open_s * 1000)
         self._late_ms = round(otel.late_s * 1000)
@@ -152,6 +153,8 @@ class Assembler:
         trace = self._traces.get(trace_id)
         if trace is None:
             return
+        if sent.last < trace.first:
+            return  # it is about messages before these, which were complete and forgotten
         if sent.first < trace.first:
             self._forget(trace_id, trace)  # the messages before `hold` are missing, and it was sent with them
         elif sent.first == trace.first:
@@ -204,7 +207,7 @@ class Assembler:
             mapped = MappedSpans([], Counter(), Counter())
             result: Result = "late"
         else:
-            mapped = map_spans(spans, logs)
+            mapped = map_spans(spans, logs, self._prompt_rule)
             result = "no_trace"
         if len(mapped.traces) > 1 and mapped.counts["parent_missing"] and not is_last_call:
             trace.needs_parents = True

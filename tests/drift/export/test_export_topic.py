@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import time
 import uuid
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from aiokafka import AIOKafkaConsumer
 
 from ragtide.evaluators.errors import ConfigError, Transient
 from ragtide.sinks.clickhouse.database import Database
-from ragtide.stream.kafka import topic_admin
+from ragtide.stream.kafka import event_topic, topic_admin
 from ragtide.stream.kafka.event_topic import EventTopicSender
 from ragtide.stream.local.broker import EmbeddedBroker
 from ragtide.stream.settings.sections import KafkaSettings
@@ -92,6 +94,28 @@ def test_without_a_broker_nothing_is_lost(database: Database) -> None:
         )
         assert export.run(DELAY_S) == 1
         assert [record["traceId"] for record in read(settings, "scores", 1)] == [trace_id(1)]
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(60)
+def test_a_broker_that_goes_away_within_a_run_holds_it_for_no_longer_than_the_limits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(event_topic, "_WITHIN_S", 1.0)
+    monkeypatch.setattr(event_topic, "_STOP_S", 1.0)
+    settings = KafkaSettings(bootstrap_servers=f"127.0.0.1:{free_ports(1)}")
+    sender = EventTopicSender(settings, "scores")
+    with EmbeddedBroker(int(settings.bootstrap_servers.rpartition(":")[2])) as broker, ExitStack() as connection:
+        wanted = topic_admin.wanted_export_topic(settings, "scores", 1, 1, None)
+        asyncio.run(topic_admin.create_topics(settings, wanted))
+        connection.enter_context(sender.connected())
+        sender.send(b"{}")
+        broker.stop()
+        began = time.monotonic()
+        with pytest.raises(Transient):
+            sender.send(b"{}")
+        connection.close()
+        assert time.monotonic() - began < 10, "aiokafka goes on for 40 s"
 
 
 @pytest.mark.kafka

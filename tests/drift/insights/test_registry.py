@@ -38,6 +38,8 @@ def test_every_module_is_found_once() -> None:
         "best_and_worst",
         "constant_metrics",
         "human_agreement",
+        "judge_forms",
+        "judge_versions",
         "new_evaluator_versions",
         "redundant_metrics",
         "speed_and_cost",

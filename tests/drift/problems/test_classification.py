@@ -55,7 +55,7 @@ OF_KINDS: list[tuple[Aspect, Kind, str, str]] = [  # whatever the metric; the sp
     ("storage", "threshold", "storage", SCALING),
 ]
 CODES = {code for _, code in LISTED.values()} | {code for *_, code in OF_KINDS} | {"P0102 Concept drift"}
-TRANSPARENCY_KINDS = ("coverage", "missing_data", "evaluator_error")
+TRANSPARENCY_KINDS = ("coverage", "missing_data", "evaluator_error", "judge_shift")
 
 
 @pytest.mark.parametrize(("aspect", "kind", "type_", "code"), OF_KINDS)

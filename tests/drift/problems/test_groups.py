@@ -42,6 +42,7 @@ DEAD_LETTERS: dict[str, Any] = {
     "metric": "",
     "type": "storage",
 }
+JUDGE: dict[str, Any] = {"aspect": "judge", "app": "", "environment": "", "model": "", "type": "data_quality"}
 TENANT: dict[str, Any] = {"segment": "tenant", "segment_value": "acme"}
 
 
@@ -109,6 +110,12 @@ def parent_ids(*problems: Problem, now: datetime = NOON) -> dict[str, str]:
         (DEAD_LETTERS, MISSING, True),
         (DEAD_LETTERS, {**DEAD_LETTERS, "aspect": "jobs"}, True),
         (DEAD_LETTERS, ANSWERS, False),
+        (JUDGE, {**ANSWERS, "metric": "quality.good"}, True),
+        (JUDGE, {**ANSWERS, "metric": "quality.good", **TENANT}, True),
+        (JUDGE, {**UNSTABLE, "metric": "quality.good"}, True),
+        (JUDGE, {**ANSWERS, "metric": "quality.good", "type": "privacy"}, False),  # a leak is told whatever else is
+        (JUDGE, ANSWERS, False),  # of another evaluator
+        (JUDGE, COVERAGE, False),  # a judge that scores otherwise scores
     ],
 )
 def test_what_begins_together_and_follows_from_another_is_its_symptom(
@@ -131,6 +138,8 @@ def test_what_begins_together_and_follows_from_another_is_its_symptom(
         (RETRIEVAL, UNSTABLE, -11, False),
         (MISSING, {**MISSING, "app": "other"}, 10, True),
         (MISSING, {**MISSING, "app": "other"}, 11, False),
+        ({**JUDGE, "interval_m": 1440}, {**ANSWERS, "metric": "quality.good"}, -1000, True),  # it changed between runs
+        ({**JUDGE, "interval_m": 1440}, {**ANSWERS, "metric": "quality.good"}, -1500, False),
     ],
 )
 def test_a_symptom_begins_with_its_parent(

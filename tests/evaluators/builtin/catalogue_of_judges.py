@@ -28,6 +28,15 @@ JUDGE = {
         "generation", "mean", {"question", "answer"}, _good("answer_relevancy", -1), params={"questions": 3}
     ),
     "answer_relevance_statements": _one("generation", "mean", {"question", "answer"}, _good("answer_relevance")),
+    "fact_check": Entry(  # endpoint and model are those of evaluators.judge.endpoint_by_evaluator
+        "generation",
+        "agent",
+        "mean",
+        {"question", "answer"},
+        (_good("fact_check"),),
+        params={"tools": ("search", "calculator"), "max_records_per_hour": 100},
+        more_params=("max_steps",),
+    ),
     "faithfulness": _one("generation", "mean", {"answer", "contexts"}, _good("faithfulness")),
     "hallucination_contradiction": _one(
         "generation",

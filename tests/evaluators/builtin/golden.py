@@ -44,6 +44,9 @@ def current(evaluator: Evaluator) -> dict[str, Any]:
         name: {"outcome": type(outcome).__name__, **msgspec.to_builtins(outcome)}
         for name, outcome in zip(named, given, strict=True)
     }
+    for outcome in said.values():
+        if not outcome.get("explanation", True):
+            del outcome["explanation"]  # most have none
     written: dict[str, Any] = json.loads(
         json.dumps({"id": evaluator.id, "version": evaluator.version, "outcomes": said})
     )

@@ -9,6 +9,7 @@ from ragtide.evaluators.encoder import Encoder
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.judge.calls import Judge
 from ragtide.evaluators.judge.hashing import HashingJudge
+from ragtide.evaluators.judge.search_settings import SearchSettings
 from ragtide.evaluators.judge.settings import JudgeEndpoint, JudgeSettings
 from ragtide.evaluators.models import Model, Models
 from ragtide.evaluators.models.hashing import HashingModel
@@ -45,7 +46,9 @@ def outcomes(
 ) -> list[Outcome]:
     """What the evaluator says of each trace, all in one micro-batch; encoder, models, judge are fakes unless given."""
     encoder = encoder or HashingEncoder()
-    judges = JudgeSettings(endpoints={"fake": JudgeEndpoint(url="http://judge", model="fake")})
+    judges = JudgeSettings(
+        endpoints={"fake": JudgeEndpoint(url="http://judge", model="fake")}, search=SearchSettings(url="http://search")
+    )
     settings = EvaluatorSettings(enabled=(id,), params={id: dict(params or {})}, tasks={id: ("*",)}, judge=judges)
     models = Models({ref: model(ref) for ref in wanted_models(_registry(), settings, None)})
     plan = prepare(_registry(), settings, None, encoder, models)

@@ -3,20 +3,24 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ragtide.evaluators.judge.calls import Asker, Done, JudgeCall
+from ragtide.evaluators.judge.calls import Asker, Done, JudgeCall, SearchCall
 from ragtide.evaluators.judge.replies import Grade, JudgeReply, Picks, Texts, Verdict, Verdicts
 from ragtide.evaluators.outcome import Outcome, Scored
 from tests.evaluators.builtin.scoring import outcomes, trace
 
-Rule = Callable[[JudgeCall], Any]
+Rule = Callable[[Any], Any]  # of a JudgeCall or a SearchCall
 
 
 class ScriptedJudge:
-    """Replies as the rules of the prompts say, and keeps the calls. A call without a rule is an error of the test."""
+    """Replies as the rules of the prompts say, and keeps the calls. A call without a rule is an error of the test.
+
+    The rule of "search" gives the results of searches.
+    """
 
     def __init__(self, rules: Mapping[str, Rule]) -> None:
         self._rules = rules
         self.calls: list[JudgeCall] = []
+        self.searches: list[str] = []
 
     def endpoint_of(self, evaluator: str) -> str:
         return "scripted"
@@ -27,6 +31,10 @@ class ScriptedJudge:
         if isinstance(said, JudgeReply):
             assert said.fault(call.counts) is None
         done(said)
+
+    def search(self, call: SearchCall, asker: Asker, done: Done) -> None:
+        self.searches.append(call.query)
+        done(self._rules["search"](call))
 
     def flush(self, waiting: int) -> None:
         pass

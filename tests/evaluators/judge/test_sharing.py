@@ -10,7 +10,7 @@ import pytest
 
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.judge.calls import Answer, Asker, Conversation, Done, JudgeCall, JudgeUse, Section, TraceCalls
-from ragtide.evaluators.judge.driver import Driver, Held, Replies
+from ragtide.evaluators.judge.driver import Driver, Held, Key, Replies
 from ragtide.evaluators.judge.hashing import HashingJudge
 from ragtide.evaluators.judge.replies import Texts
 from ragtide.evaluators.judge.steps import together
@@ -68,7 +68,7 @@ def two_steps(name: str) -> Conversation[tuple[str, ...]]:
 
 
 def test_conversations_are_held_at_the_same_time() -> None:
-    judge, replies = SlowJudge(), dict[tuple[str, JudgeCall], Answer]()
+    judge, replies = SlowJudge(), dict[Key, Answer]()
     held = [Held(two_steps(f"n{at}"), Asker("e", TraceCalls("shop"))) for at in range(40)]
     start = time.monotonic()
     Driver(judge, replies).hold(held)

@@ -136,3 +136,8 @@ def test_any_text_can_be_read(text: str) -> None:
     for one in read(text, "unknown"):
         assert 0 <= one.start < one.end <= len(text)
         assert all(value == value for value in one.bases)
+
+
+def test_words_are_found_at_their_places_in_any_case_and_not_within_others() -> None:
+    text = "İki: TWELVE hundred, xtwelve, twelvex, twelve"
+    assert [text[one.start : one.end] for one in spelled_quantities_of(text, "en")] == ["TWELVE hundred", "twelve"]

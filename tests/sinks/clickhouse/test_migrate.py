@@ -104,10 +104,11 @@ migrate(Database(ClickHouseSettings(url=url, password=SecretStr(key), database=n
     assert migrate(empty, RetentionSettings()) == []
 
 
-def test_another_retention_changes_that_table_alone(database: Database) -> None:
-    assert migrate(database, RetentionSettings(texts_days=3)) == ["ttl:trace_texts"]
+def test_another_retention_changes_its_tables_alone(database: Database) -> None:
+    changed = ["ttl:trace_texts", "ttl:explanations"]
+    assert migrate(database, RetentionSettings(texts_days=3)) == changed
     assert migrate(database, RetentionSettings(texts_days=3)) == []
-    assert migrate(database, RetentionSettings()) == ["ttl:trace_texts"]
+    assert migrate(database, RetentionSettings()) == changed
 
 
 def test_vectors_have_a_retention_of_their_own(database: Database) -> None:
@@ -230,7 +231,7 @@ def test_identity_is_the_sorting_key(database: Database, table: str) -> None:
     assert identity(rows_of(block())[table][0]) == tuple(values[part] for part in key)
 
 
-@pytest.mark.parametrize("table", ["traces", "trace_texts", "scores", "embeddings"])
+@pytest.mark.parametrize("table", ["traces", "trace_texts", "scores", "explanations", "embeddings"])
 def test_a_trace_is_found_by_its_id_and_a_day_is_a_partition(database: Database, table: str) -> None:
     about = {"table": table}
     skipping = database.rows(

@@ -7,8 +7,8 @@ from ragtide.evaluators.errors import BadRecord
 from ragtide.stream.ingest.otel import LogEvent
 from ragtide.stream.settings.otel import OtelSettings
 from ragtide.stream.worker.assembly.messages import Sent, encode_sent
-from tests.stream.assembly.scene import FAR_MS, START_MS, Stage, expected, part, rag_trace
-from tests.stream.otel.scene import oi, span
+from tests.stream.assembly.scene import FAR_MS, OTEL, START_MS, Stage, expected, part, rag_trace
+from tests.stream.otel.scene import HOURS, oi, recorded, span
 
 ROOT, *CHILDREN = rag_trace("a")
 WHOLE = expected(rag_trace("a"))
@@ -274,3 +274,28 @@ def test_hostile_spans_become_what_they_map_to_and_the_next_trace_is_whole(name:
     stage.advance()
     assert stage.traces == expected(spans) | WHOLE
     assert stage.assembler.hold is None
+
+
+def test_texts_come_from_the_prompt_if_the_settings_say_so() -> None:
+    spans, _ = recorded("genai_langchain")
+    otel = OTEL.model_copy(update={"contexts_from_prompt": "whole"})
+    for settings, found in ((OTEL, 0), (otel, 1)):
+        stage = Stage(settings)
+        stage.write(0, spans[0].trace_id, part(*spans))
+        stage.advance()
+        [(_, value)] = stage.sent
+        assert value.count(b'"contexts_from":"prompt"') == found
+        assert value.count(HOURS.encode()) == found
+
+
+def test_a_mark_that_is_read_late_takes_no_newer_spans_away() -> None:
+    """A stage that was away reads an old trace and, long after, its root before the mark of the first is written."""
+    stage = Stage()
+    stage.write(0, "a", part(*CHILDREN))
+    stage.write(OTEL.max_open_s + OTEL.late_s + 1, "a", part(ROOT, *CHILDREN))
+    stage.advance()
+    assert stage.results == ["sent", "sent"]
+    assert stage.traces == WHOLE
+    stage.restart()
+    stage.advance()
+    assert stage.traces == WHOLE

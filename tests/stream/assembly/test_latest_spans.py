@@ -7,7 +7,7 @@ import pytest
 from ragtide.stream.ingest.records import StoredRecord
 from ragtide.stream.latest_spans import report_spans
 from ragtide.stream.latest_traces import latest_records
-from ragtide.stream.settings.loader import load_values
+from ragtide.stream.settings.loader import Settings, load_values
 from tests.stream.assembly.otlp import batch, recorded_spans
 from tests.stream.assembly.stage_process import PARTITIONS, topics
 from tests.stream.core.traffic import Broker, send
@@ -18,9 +18,9 @@ WHOLE = batch(recorded_spans("openinference_langchain", 1))
 ID = (1).to_bytes(16).hex().encode()
 
 
-def said(*records: tuple[bytes | None, bytes | None]) -> list[tuple[bool | None, str]]:
+def said(*records: tuple[bytes | None, bytes | None], settings: Settings = SETTINGS) -> list[tuple[bool | None, str]]:
     found = [StoredRecord("otlp_spans", 0, offset, 1, key, value) for offset, (key, value) in enumerate(records)]
-    return [(ok, message) for _, ok, message in report_spans(SETTINGS, {"otlp_spans": found})]
+    return [(ok, message) for _, ok, message in report_spans(settings, {"otlp_spans": found})]
 
 
 def test_encoding_keys_instrumentation_and_coverage_are_named() -> None:
@@ -41,6 +41,23 @@ def test_missing_texts_are_named_with_what_to_do() -> None:
     [_, (enough, traces)] = said((None, json))
     assert enough is None
     assert "`ragtide explain-trace` says what to switch on" in traces
+
+
+def test_documents_without_texts_are_named_with_the_setting_that_may_have_them() -> None:
+    json = (RECORDED / "genai_langchain.json").read_bytes()
+    [_, (enough, traces)] = said((None, json), (b"other", WHOLE))
+    assert enough is True, "one application records texts"
+    assert traces.endswith(
+        ". 1 have documents without text: otel.contexts_from_prompt may take the texts from the prompt"
+    )
+    otel = {"contexts_from_prompt": "delimited", "context_start": "^Answer from: |\n"}
+    [_, (enough, traces)] = said((None, json), settings=load_values({"otel": otel}).settings)
+    assert enough is True
+    assert traces.endswith("contexts.text 100%, model 100%, tokens 100%, cost_usd 0%")
+    otel["context_start"] = "nowhere"
+    [_, (enough, traces)] = said((None, json), settings=load_values({"otel": otel}).settings)
+    assert enough is None
+    assert traces.endswith("1 have documents without text: otel.contexts_from_prompt finds none in the prompt")
 
 
 def test_spans_whose_roots_are_elsewhere_are_said_to_be() -> None:

@@ -1,26 +1,37 @@
-"""Export spans and log records with the OpenTelemetry SDK over OTLP/HTTP, as an application does."""
+"""Export spans and log records with the OpenTelemetry SDK over OTLP, as an application does."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from opentelemetry._logs import LogRecord
+from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter as GrpcLogExporter
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcSpanExporter
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk._logs import LoggerProvider
-from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 
 def export_spans(url: str, spans: Sequence[ReadableSpan]) -> None:
+    """Over HTTP. Returns once the Collector took them."""
+    _export(OTLPSpanExporter(f"{url}/v1/traces"), spans)
+
+
+def export_spans_over_grpc(endpoint: str, spans: Sequence[ReadableSpan]) -> None:
     """Returns once the Collector took them."""
-    processor = BatchSpanProcessor(OTLPSpanExporter(f"{url}/v1/traces"))
+    _export(GrpcSpanExporter(endpoint, insecure=True), spans)
+
+
+def _export(exporter: SpanExporter, spans: Sequence[ReadableSpan]) -> None:
+    processor = BatchSpanProcessor(exporter)
     for span in spans:
         processor.on_end(span)
     assert processor.force_flush()
@@ -28,10 +39,19 @@ def export_spans(url: str, spans: Sequence[ReadableSpan]) -> None:
 
 
 def export_logs(url: str, file: Path, trace_id: int) -> None:
+    """Export recorded log records over HTTP under another trace id."""
+    _export_logs(lambda: OTLPLogExporter(f"{url}/v1/logs"), file, trace_id)
+
+
+def export_logs_over_grpc(endpoint: str, file: Path, trace_id: int) -> None:
     """Export recorded log records under another trace id."""
+    _export_logs(lambda: GrpcLogExporter(endpoint, insecure=True), file, trace_id)
+
+
+def _export_logs(exporter: Callable[[], LogRecordExporter], file: Path, trace_id: int) -> None:
     for resource in ExportLogsServiceRequest.FromString(file.read_bytes()).resource_logs:
         provider = LoggerProvider(resource=Resource(_mapping(resource.resource.attributes)))
-        provider.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter(f"{url}/v1/logs")))
+        provider.add_log_record_processor(BatchLogRecordProcessor(exporter()))
         for scope in resource.scope_logs:
             logger = provider.get_logger(scope.scope.name, scope.scope.version)
             for one in scope.log_records:

@@ -4,19 +4,27 @@ import random
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
-from ragtide.stream.ingest.otel import Encoding, decode_spans
+from ragtide.stream.ingest.otel import Encoding, decode_logs, decode_spans
 from ragtide.stream.settings.loader import load_values
 from tests.infra.collector import Collector, refusal
 from tests.infra.go_programs import GO
-from tests.stream.collector.exporting import export_spans, recorded_spans
+from tests.stream.collector.exporting import (
+    export_logs,
+    export_logs_over_grpc,
+    export_spans,
+    export_spans_over_grpc,
+    recorded_spans,
+)
 from tests.stream.collector.page import printed, settings
 from tests.stream.collector.site import Site, stored
 from tests.stream.core.traffic import Broker, eventually
-from tests.stream.otel.scene import RECORDED
+from tests.stream.otel.scene import NAMES, RECORDED
 
 pytestmark = [
     pytest.mark.collector,
@@ -59,6 +67,41 @@ def test_a_request_larger_than_a_message_comes_in_several(kafka: Broker, tmp_pat
 
 
 @pytest.mark.kafka
+def test_over_grpc_the_same_spans_and_log_records_come(kafka: Broker, tmp_path: Path) -> None:
+    """Together the spans have more than gRPC's default limit of 4 MiB for a request."""
+    now_ns = time.time_ns()
+    spans = [one for at, name in enumerate(NAMES, 1) for one in recorded_spans(RECORDED / f"{name}.binpb", at, now_ns)]
+    spans += large_spans(size=300_000, count=2, first=100)
+    logs = RECORDED / "genai_langchain_events.logs.binpb"
+    found: dict[str, list[list[Any]]] = {}
+    with Site(kafka, tmp_path, ["http", "grpc"]) as site:
+        for way in site.names:
+            topics = site.spans_topic(way), site.logs_topic(way)
+            with Collector(tmp_path / way, settings(kafka, *topics, "otlp_proto", by_trace=True)) as collector:
+                if way == "http":
+                    export_spans(collector.url, spans)
+                    export_logs(collector.url, logs, 1)
+                else:
+                    export_spans_over_grpc(collector.grpc_endpoint, spans)
+                    export_logs_over_grpc(collector.grpc_endpoint, logs, 1)
+                assert collector.metric("receiver_accepted_spans") == len(spans), collector.log()
+                assert collector.stop() == 0, collector.log()
+            found[way] = [
+                sorted(
+                    (one for message in stored(kafka, topics[0]) for one in decode_spans(message.value).spans),
+                    key=lambda one: (one.trace_id, one.span_id),
+                ),
+                [
+                    msgspec.structs.replace(one, time_ns=0)
+                    for message in stored(kafka, topics[1])
+                    for one in decode_logs(message.value).events
+                ],
+            ]
+    assert found["grpc"] == found["http"]
+    assert [len(one) for one in found["grpc"]] == [len(spans), 1]
+
+
+@pytest.mark.kafka
 def test_a_span_larger_than_a_batch_costs_those_behind_it_and_the_sdk_can_prevent_it(
     kafka: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,12 +129,12 @@ def test_a_span_larger_than_a_batch_costs_those_behind_it_and_the_sdk_can_preven
     assert found["large"].attributes["text"] == text[:1_000_000]
 
 
-def large_spans(size: int, count: int) -> Sequence[ReadableSpan]:
+def large_spans(size: int, count: int, first: int = 1) -> Sequence[ReadableSpan]:
     """Recorded traces, with a text of so many characters on every span."""
     rng = random.Random(1)
     return [
         with_text(span, rng.randbytes(size // 2).hex())
-        for trace_id in range(1, count + 1)
+        for trace_id in range(first, first + count)
         for span in recorded_spans(TRACE, trace_id, time.time_ns())
     ]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import BodyPartReader, web
 
-from tests.stream.judge.chat_server import KEY, Behaviour, Sent, completion, serving
+from tests.stream.judge.chat_server import KEY, Behaviour, Sent, completion, serving_app
 
 NEVER = 1 << 30  # looks
 Handler = Callable[[web.Request], Any]
@@ -217,5 +217,6 @@ class BatchServer:
 def batch_server(rule: Callable[[Sent], Any], **options: Any) -> Iterator[BatchServer]:
     """Run the server in a thread of its own."""
     server = BatchServer(rule, **options)
-    with serving(server.app()) as server.url:
+    with serving_app(server.app()) as url:
+        server.url = f"{url}/v1"
         yield server

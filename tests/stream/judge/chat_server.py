@@ -139,30 +139,37 @@ async def cut_connection(sent: Sent, request: web.Request) -> web.StreamResponse
 def chat_server(otherwise: Behaviour, *script: Behaviour, **options: Any) -> Iterator[ChatServer]:
     """Run the server in a thread of its own."""
     server = ChatServer(otherwise, list(script), **options)
-    app = web.Application(client_max_size=1 << 30)
-    app.router.add_post("/{path:.*}", server.handle)
-    with serving(app) as server.url:
+    with serving(server.handle) as url:
+        server.url = f"{url}/v1"
         yield server
 
 
 @contextmanager
-def serving(app: web.Application) -> Iterator[str]:
-    """Serve an application in a thread of its own, and provide its base URL."""
-    loop = asyncio.new_event_loop()
-    runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
+def serving(handle: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> Iterator[str]:
+    """Serve every path in a thread of its own, and yield the URL."""
+    app = web.Application(client_max_size=1 << 30)
+    app.router.add_route("*", "/{path:.*}", handle)
+    with serving_app(app) as url:
+        yield url
 
-    async def start() -> str:
+
+@contextmanager
+def serving_app(app: web.Application) -> Iterator[str]:
+    """Serve an application in a thread of its own, and yield the URL."""
+    loop = asyncio.new_event_loop()
+    runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True, access_log=None)
+
+    async def start() -> None:
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
-        host, port = runner.addresses[0][:2]
-        return f"http://{host}:{port}/v1"
 
-    url = loop.run_until_complete(start())
+    loop.run_until_complete(start())
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
+    host, port = runner.addresses[0][:2]
     try:
-        yield url
+        yield f"http://{host}:{port}"
     finally:
         asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(10)
         loop.call_soon_threadsafe(loop.stop)

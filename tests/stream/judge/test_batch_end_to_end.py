@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from ragtide.stream.cli import main
 from tests.stream.judge.batch_server import NEVER, BatchServer, Refusal, batch_server
 from tests.stream.judge.chat_server import KEY, Sent
+from tests.stream.judge.search_server import found, search_server
 from tests.stream.judge.test_end_to_end import IDS, RECORDS, simple_judge
 
 PRICES = {"INPUT_USD_PER_MILLION": "10", "OUTPUT_USD_PER_MILLION": "40"}
@@ -104,6 +105,30 @@ def test_traces_are_gathered_up_to_a_number(tmp_path: Path) -> None:
     with batch_server(simple_judge) as server:
         evaluate(server, tmp_path, "--batch", "--set", "evaluators.judge.batch_traces=10")
         assert len(server.calls) == 6
+
+
+def checks_facts(sent: Sent) -> Any:
+    """An agent that searches first, and then gives its verdict."""
+    if "result 1" in sent.user:
+        return {"evaluation_summary": "As the page says.", "evaluation_score": 0.5}
+    return {"tool": "search", "input": f"closing {sent.user.partition('closes at ')[2][:2]}"}
+
+
+def test_each_step_of_an_agent_is_a_batch_and_searches_are_sent_directly(tmp_path: Path) -> None:
+    file = traces_in(tmp_path, 8)
+    own = {"ENDPOINT_BY_EVALUATOR__FACT_CHECK": "local"}
+    with batch_server(checks_facts) as server, search_server(found("It closes at six.")) as search:
+        own |= {"SEARCH__URL": search.url, "SEARCH__TIMEOUT_S": "2"}
+        env = environment(server, tmp_path) | {f"RAGTIDE_EVALUATORS__JUDGE__{name}": own[name] for name in own}
+        out = tmp_path / "scores.jsonl"
+        called = ["evaluate", str(file), "--evaluators", "fact_check", "--batch", "--out", str(out)]
+        ran = CliRunner().invoke(main, called, env=env)
+        assert ran.exit_code == 0, ran.output
+        assert server.calls == [8, 8]
+        assert len(search.sent) == 8
+        assert not server.chats
+    scores = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [score["metrics"] for score in scores] == [{"fact_check": 0.5}] * 8
 
 
 def test_progress_is_on_standard_error_and_no_key_is(tmp_path: Path) -> None:

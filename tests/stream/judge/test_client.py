@@ -16,8 +16,8 @@ from ragtide.evaluators.judge.reading import redact
 from ragtide.evaluators.judge.replies import Texts
 from ragtide.evaluators.outcome import Failed
 from ragtide.stream.judge import Usage, UsageKey, usage_by_endpoint, usage_lines
+from ragtide.stream.judge_metrics import count_judge
 from ragtide.stream.telemetry.registry import Telemetry
-from ragtide.stream.worker.lane import count_judge
 from tests.stream.judge.asking import STATEMENTS, ask, ask_all, judge, kind, verdicts
 from tests.stream.judge.chat_server import (
     KEY,

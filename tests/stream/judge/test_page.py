@@ -8,9 +8,12 @@ import pytest
 
 from ragtide.evaluators import registry
 from ragtide.evaluators.companions import check_companions
-from ragtide.evaluators.judge.settings import JudgeBatch, JudgeEndpoint
+from ragtide.evaluators.judge.canaries import CANARY_APP
+from ragtide.evaluators.judge.search_settings import SearchSettings
+from ragtide.evaluators.judge.settings import CanarySettings, JudgeBatch, JudgeEndpoint
 from ragtide.evaluators.judge.user_prompt import UserPrompt
-from ragtide.stream.settings.loader import load
+from ragtide.evaluators.plan import prepare
+from ragtide.stream.settings.loader import entries, load
 from ragtide.stream.telemetry.registry import Telemetry
 
 ROOT = Path(__file__).parents[3]
@@ -21,8 +24,9 @@ TABLES = re.findall(r"```toml\n(.+?)```", PAGE, re.DOTALL)
 def test_every_setting_of_an_endpoint_and_of_a_prompt_is_on_the_page() -> None:
     rows = [line.split("|")[1] for line in PAGE.splitlines() if line.startswith("| `")]
     named = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
-    settings = JudgeEndpoint.model_fields.keys() | JudgeBatch.model_fields.keys() | UserPrompt.model_fields.keys()
-    assert named == settings | kinds() | metrics()
+    models = (JudgeEndpoint, JudgeBatch, UserPrompt, SearchSettings, registry.load()["fact_check"].params)
+    fields = {name for model in models for name in model.model_fields}
+    assert named == fields | kinds() | metrics()
 
 
 def metrics() -> set[str]:
@@ -36,7 +40,7 @@ def kinds() -> set[str]:
 
 
 def test_settings_of_the_page_are_valid(tmp_path: Path) -> None:
-    assert len(TABLES) == 8
+    assert len(TABLES) == 12
     prompts = tomllib.loads(TABLES[5])
     assert prompts["evaluators"]["judge"]["prompts"].keys() == {"support"}
     file = tmp_path / "ragtide.toml"
@@ -72,9 +76,39 @@ def test_prompts_of_the_page_are_valid(tmp_path: Path, monkeypatch: pytest.Monke
     assert known["promises_refund"].description == "Whether the answer promises a refund"
 
 
+@pytest.mark.parametrize("table", TABLES[7:10])
+def test_searches_of_the_page_are_valid_and_take_their_key_from_the_environment(tmp_path: Path, table: str) -> None:
+    file = tmp_path / "ragtide.toml"
+    file.write_text("\n".join((TABLES[0].partition("[sampling")[0], table)))
+    variable = next(name for name in re.findall(r"export (RAGTIDE_\w+)=", PAGE) if "SEARCH" in name)
+    loaded = load(file, {variable: "k-1"})
+    search = loaded.settings.evaluators.judge.search
+    assert search.api_key.get_secret_value() == "k-1"
+    assert search.url is not None
+    assert "k-1" not in repr(entries(loaded))
+    if "fact_check" in table:
+        plan = prepare(registry.load(), loaded.settings.evaluators, "judge", None)
+        [one] = [one for one in plan.prepared if one.evaluator.id == "fact_check"]
+        assert one.params.model_dump() == {
+            "tools": ("search", "calculator"),
+            "max_steps": 6,
+            "max_records_per_hour": 50,
+        }
+
+
+def test_settings_of_canaries_of_the_page_are_valid_and_the_defaults_but_for_cost_and_file(tmp_path: Path) -> None:
+    file = tmp_path / "ragtide.toml"
+    file.write_text("\n".join((TABLES[0].partition("[sampling")[0], TABLES[10])))
+    judge = load(file, {}).settings.evaluators.judge
+    own = judge.canaries.model_dump(exclude={"enabled", "file"})
+    assert own == CanarySettings().model_dump(exclude={"enabled", "file"})
+    assert (judge.canaries.enabled, CanarySettings().enabled) == (True, False)
+    assert judge.limit_of(CANARY_APP).usd_per_day == 1
+
+
 def test_settings_of_batches_are_valid_and_their_defaults_are_those_of_the_page(tmp_path: Path) -> None:
     file = tmp_path / "ragtide.toml"
-    file.write_text(TABLES[7])
+    file.write_text(TABLES[11])
     judge = load(file, {}).settings.evaluators.judge
     assert judge.cache.path
     assert judge.endpoints["small"].batch.max_wait_s == 43_200
@@ -88,8 +122,6 @@ def test_settings_of_batches_are_valid_and_their_defaults_are_those_of_the_page(
 
 @pytest.mark.parametrize("secret", ["sk-very-secret"])
 def test_no_secret_is_shown(tmp_path: Path, secret: str) -> None:
-    from ragtide.stream.settings.loader import entries
-
     file = tmp_path / "ragtide.toml"
     file.write_text(
         TABLES[0].replace("[sampling", f'api_key = "{secret}"\nheaders = {{ X-Key = "{secret}" }}\n[sampling')

@@ -165,6 +165,38 @@ def test_log_records_of_no_span_are_notes(tmp_path: Path) -> None:
     assert (counts["counts"], counts["refused"]) == ({"log_span_missing": 3, "no_span": 1}, {})
 
 
+def test_texts_of_the_prompt_are_marked_and_the_setting_is_named(tmp_path: Path) -> None:
+    spans = str(RECORDED / "genai_langchain.json")
+    [line] = [one for one in run(spans).output.splitlines() if one.startswith("not recorded  contexts.text")]
+    assert "or set otel.contexts_from_prompt, if the prompt of the LLM call holds them" in line
+    file = tmp_path / "ragtide.toml"
+    file.write_text("[otel]\ncontexts_from_prompt = 'delimited'\ncontext_start = '^Answer from: |\\n'\n")
+    done = run(spans, "--config", str(file))
+    assert (
+        "recorded      contexts: 2 chunks  [gen_ai.input.messages of span chat fake-1; OpenTelemetry GenAI; "
+        "by otel.contexts_from_prompt]"
+    ) in done.output.splitlines()
+    assert "counted       noted: 1 contexts_from_prompt" in done.output.splitlines()
+    assert "contexts.text" not in done.output
+    [trace] = json.loads(run(spans, "--json", "--config", str(file)).output)["traces"]
+    [contexts] = [one for one in trace["fields"] if one["field"] == "contexts"]
+    assert contexts["setting"] == "otel.contexts_from_prompt"
+    assert [one["source"] for one in contexts["value"]] == ["prompt", "prompt"]
+
+
+def test_markers_that_are_not_in_the_prompt_are_said_to_be_so(tmp_path: Path) -> None:
+    file = tmp_path / "ragtide.toml"
+    file.write_text("[otel]\ncontexts_from_prompt = 'delimited'\ncontext_template = '<doc>{context}</doc>'\n")
+    done = run(str(RECORDED / "genai_langchain.json"), "--config", str(file))
+    assert done.exit_code == 0, done.output
+    [line] = [one for one in done.output.splitlines() if one.startswith("not recorded  contexts.text")]
+    assert line == (
+        "not recorded  contexts.text: it is there without a text, and otel.contexts_from_prompt finds none in the "
+        "prompt (the markers are not in it); compare otel.context_start, .context_end and .context_template with the "
+        "prompt of the LLM call"
+    )
+
+
 @pytest.mark.parametrize("form", ["a list", "flattened"])
 def test_documents_that_are_left_out_are_counted(form: str) -> None:
     kind = {"openinference__span__kind": "RETRIEVER", "input__value": "q"}

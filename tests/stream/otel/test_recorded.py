@@ -29,7 +29,7 @@ EXPECTED: dict[
 }
 # field: what to do
 HINTS: dict[str, dict[str, str]] = {
-    "genai_langchain": {"contexts.text": "record their texts on the retrieval span"},
+    "genai_langchain": {"contexts.text": "or set otel.contexts_from_prompt"},
     "genai_langchain_events": {"contexts": CAPTURE},
     "genai_langchain_no_content": {"question": CAPTURE, "answer": CAPTURE, "contexts": CAPTURE},
     "openinference_langchain_hidden": {

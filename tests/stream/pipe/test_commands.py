@@ -47,7 +47,7 @@ def test_migrate_says_what_it_did_and_nothing_the_second_time(unmade: Database) 
     assert unmade.rows("SELECT count() AS n FROM scores") == [{"n": 0}]
     assert "nothing to do" in run("migrate", **reached(unmade)).output
     changed = run("migrate", **reached(unmade), RAGTIDE_RETENTION__TEXTS_DAYS="7").output
-    assert changed == "set how long rows of trace_texts are kept\n"
+    assert changed == "".join(f"set how long rows of {table} are kept\n" for table in ("trace_texts", "explanations"))
 
 
 def test_without_tables_every_command_says_to_migrate(unmade: Database) -> None:

@@ -20,7 +20,7 @@ from ragtide.drift.problems.report import ProblemKey
 from ragtide.drift.topics.store import TopicModelRow
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import DeadLetterRow
-from ragtide.sinks.sample import score, text, trace
+from ragtide.sinks.sample import explanation, score, text, trace
 from ragtide.stream.cli import COMMANDS, main
 from ragtide.stream.replay.runs import RunRow
 from ragtide.stream.terminal_text import plain_toml
@@ -129,6 +129,7 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
         ["mine", "--file", "{traces}", "--labels", "{traces}", "--config", "{prompt}"],
         ["mine", "--file", "{traces}", "--set", HOSTILE],
     ),
+    "judge canaries": ([], ["--json"], ["--config", HOSTILE]),
     "worker": (["--lane", HOSTILE],),
     "config": (
         ["--config", HOSTILE],
@@ -214,6 +215,7 @@ def stored(database: Database, tmp_path: Path) -> dict[str, str]:
     texts = {"question": HOSTILE, "answer": HOSTILE, "chunk_ids": [HOSTILE], "chunks": [HOSTILE], "rest": "{}"}
     database.insert("trace_texts", [text(HOSTILE, **where, **texts, expected=[HOSTILE])])
     database.insert("scores", [score(HOSTILE, **where, evaluator=HOSTILE, metrics={HOSTILE: 1.0}, evidence=places)])
+    database.insert("explanations", [explanation(HOSTILE, **where, evaluator=HOSTILE, explanation=HOSTILE)])
     database.insert(
         "runs", [RunRow(HOSTILE, HOSTILE, [HOSTILE], {HOSTILE: HOSTILE}, "", "completed", "{}", 1, 0, 1, NOW)]
     )
