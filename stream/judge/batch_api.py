@@ -209,8 +209,9 @@ class BatchApi:
     async def _read_lines(self, file: str, results: BatchResults) -> Miss | None:
         most_bytes = MOST_BYTES * (len(results.sizes) + 1)
         limit_s = self._settings.timeout_s + len(results.sizes) / _LINES_PER_S
+        url = self._url("files", file, "content")
         try:
-            async with asyncio.timeout(limit_s), self._session.get(self._url("files", file, "content")) as answer:
+            async with asyncio.timeout(limit_s), self._session.get(url, allow_redirects=False) as answer:
                 if answer.status != 200:
                     return rejected(answer.status, answer.headers, await read_body(answer) or b"")
                 async for line in _lines(answer, most_bytes):

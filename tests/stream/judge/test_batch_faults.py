@@ -190,6 +190,7 @@ def always(server: BatchServer, route: str, fault: Behaviour) -> None:
         ("look", error(500), "judge_timeout", "did not end within 1 s"),
         ("look", raw(b"[]"), "judge_timeout", "did not end within 1 s"),
         ("content", error(500), "judge_unavailable", "the results of batch batch_1 cannot be read: status 500"),
+        ("content", error(307, Location="http://127.0.0.1:1/"), "judge_rejected", "status 307"),
         ("content", slow_stream, "judge_timeout", "no end of the file within"),
         ("content", cut_connection, "judge_unavailable", "cannot be read: no connection"),
     ],
@@ -208,6 +209,14 @@ def test_an_endpoint_that_keeps_failing(
     assert said in str(results[0])
     assert time.monotonic() - start < 8
     assert "user" not in caplog.text
+
+
+def test_a_redirect_of_results_takes_no_key_to_another_host(tmp_path: Path) -> None:
+    with batch_server(lambda sent: REPLY) as server, batch_server(lambda sent: REPLY) as other:
+        server.faults["content"] = [error(307, Location=f"{other.url}/files/file-1/content")]
+        with batching(server.url, tmp_path, api_key_header="api-key") as client:
+            assert kind(ask(client, statements(1))) == "judge_rejected"
+        assert not other.headers
 
 
 def test_a_wait_that_is_longer_than_the_longest_is_not_waited_for(tmp_path: Path) -> None:
