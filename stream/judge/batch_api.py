@@ -34,7 +34,7 @@ _NOT_READY = frozenset(("pending", "running"))  # states of a file at endpoints 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:=-]{0,254}\Z")  # it becomes part of a URL
 _BYTES_PER_S = 100_000  # the slowest connection that a file is sent over
 _LINES_PER_S = 10  # likewise, read
-_PAGES, _PAGE = 10, 100  # of the list of batches
+_PAGES, _PAGE = 100, 100  # of the list of batches
 _FIRST_LOOK_S = 1.0
 Found = TypeVar("Found")
 
@@ -157,7 +157,7 @@ class BatchApi:
         return got
 
     async def find(self, file: str) -> BatchObject | Miss | None:
-        """Return the batch that was made of a file; None if there is none among the newest."""
+        """Return the batch that was made of a file, or None if there is none."""
         return await self._repeat(partial(self._find, file))
 
     async def look(self, batch: str) -> BatchObject | Miss:
@@ -201,7 +201,7 @@ class BatchApi:
             if not listed.has_more or not listed.data:
                 return None
             after = {"after": listed.data[-1].id}
-        return None
+        return Miss("judge_unavailable", "the list of batches is too long", lost=True)
 
     async def _file(self, file: str) -> _File | Miss:
         return _decoded(await self._request("GET", "files", file), _File)

@@ -20,6 +20,8 @@ from ragtide.stream.judge.protocol import Completion, safe_code
 _log = logging.getLogger(__name__)
 _FIRST_LOOK_S = 1.0
 _CANCELLING_S = 600.0  # a batch that is cancelled may take so long to give the replies that it has
+_GONE_S = 300.0  # a batch that is not found may be found so much later
+_NOT_THERE = frozenset((404, 405, 501))  # statuses of what an endpoint does not have
 _DELETING_S = 60.0  # for all files together
 _DELETED_AT_ONCE = 16  # batches
 _TOO_MUCH = frozenset(("token_limit_exceeded", "rate_limit_exceeded"))
@@ -82,11 +84,11 @@ class BatchRunner:
     async def resume(self, record: BatchRecord) -> Ended | None:
         """Return what became of a batch of an earlier process. None: it was never sent, and is forgotten.
 
-        So is one that the endpoint never tells of, once the longest wait is over.
+        So is one whose endpoint has no list of batches, once the longest wait is over.
         """
         if record.batch is None:
             miss = await self._in_time(record, self._find(record))
-            if miss is not None and self._left_s(record) > 0:
+            if miss is not None and (self._left_s(record) > 0 or miss.status not in _NOT_THERE):
                 return Ended({}, miss)
             if record.batch is None:
                 await self._discard(record)
@@ -135,7 +137,11 @@ class BatchRunner:
         return None
 
     async def _follow(self, record: BatchRecord) -> Ended:
-        """Look at a batch until it ends or the longest wait is over. Then cancel it, and take the replies it has."""
+        """Look at a batch until it ends or the longest wait is over. Then cancel it, and take the replies it has.
+
+        It is forgotten if it does not end then, or is not found although the longest wait is over. After every other
+        failure the next process looks at it again, because it may have been paid for.
+        """
         assert record.batch is not None
         last = await self._look_until(record.batch, self._now() + self._left_s(record))
         longest_s = self._settings.batch.max_wait_s
@@ -147,28 +153,34 @@ class BatchRunner:
             last = await self._look_until(record.batch, self._now() + min(_CANCELLING_S, longest_s / 10))
         if isinstance(last, BatchObject) and last.status.lower() in ENDED:
             return await self._end(record, last, late if is_late else None)
-        if is_late or (isinstance(last, Miss) and last.status == 404):
+        if isinstance(last, BatchObject) or (last.status == 404 and self._left_s(record) <= 0):
             await self._discard(record)
         if isinstance(last, Miss) and not is_late:
             return Ended({}, replace(last, why=f"batch {record.batch}: {last.why}", lost=True))
         return Ended({}, late)
 
     async def _look_until(self, batch: str, until_s: float) -> BatchObject | Miss:
-        """Return the batch once it has ended, else the last look at it."""
+        """Return the batch once it has ended, else the last look at it. Look for a while at one that is not found."""
         longest_s = self._settings.batch.poll_s
         pause_s = min(_FIRST_LOOK_S, longest_s)
         reported: tuple[str, int] | None = None
+        gone_until_s: float | None = None
         while True:
             got = await self._api.look(batch)
+            is_gone = isinstance(got, Miss) and got.status == 404
+            if not is_gone:
+                gone_until_s = None
+            elif gone_until_s is None:
+                gone_until_s = self._now() + min(_GONE_S, self._settings.batch.max_wait_s / 10)
             if isinstance(got, BatchObject):
                 counts = got.request_counts or Counts()
                 now = (safe_code(got.status.lower()) or "in another state", counts.completed + counts.failed)
                 if now != reported:
                     _log.info("judge %s: batch %s: %s, %d of %d calls", self._name, batch, *now, counts.total)
                     reported = now
-            if got.status.lower() in ENDED if isinstance(got, BatchObject) else not got.again:
+            if got.status.lower() in ENDED if isinstance(got, BatchObject) else not (got.again or is_gone):
                 return got
-            left_s = until_s - self._now()
+            left_s = (until_s if gone_until_s is None else gone_until_s) - self._now()
             if left_s <= 0:
                 return got
             asked_s = got.wait_s if isinstance(got, Miss) else None

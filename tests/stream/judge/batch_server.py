@@ -50,6 +50,7 @@ class BatchServer:
     structured: tuple[str, ...] = ("json_schema", "json_object", "none")
     change: Callable[[list[bytes]], list[bytes]] = lambda lines: lines  # of the output file
     waits_for_files: bool = False
+    page: int = 100  # batches in an answer of the list
     faults: dict[str, list[Behaviour]] = field(default_factory=dict)
     faults_after: dict[str, list[Behaviour]] = field(default_factory=dict)
     url: str = ""
@@ -64,7 +65,7 @@ class BatchServer:
     @property
     def calls(self) -> list[int]:
         """The number of calls of each batch."""
-        return [len(batch.lines) for batch in self.batches.values()]
+        return [len(batch.lines) for batch in self.batches.values() if batch.lines]
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=1 << 30)
@@ -147,7 +148,16 @@ class BatchServer:
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         newest = [self._object(batch) for batch in reversed(self.batches.values())]
-        return web.json_response({"object": "list", "data": newest, "has_more": False})
+        ids = [one["id"] for one in newest]
+        start = ids.index(request.query["after"]) + 1 if "after" in request.query else 0
+        end = start + min(self.page, int(request.query["limit"]))
+        return web.json_response({"object": "list", "data": newest[start:end], "has_more": end < len(newest)})
+
+    def add_batches(self, number: int) -> None:
+        """Add newer batches of somebody else."""
+        for _ in range(number):
+            id = f"batch_{next(self.numbers)}"
+            self.batches[id] = Batch(id, "file-other", {}, [], looks=0)
 
     async def _look(self, request: web.Request) -> web.StreamResponse:
         batch = self.batches.get(request.match_info["id"])

@@ -238,6 +238,44 @@ def test_results_that_could_not_be_read_are_read_by_the_next_command(tmp_path: P
         assert not server.files
 
 
+@pytest.mark.parametrize("fault", [error(500), error(401, "invalid_api_key"), error(403), cut_connection, raw(b"[]")])
+def test_a_batch_that_cannot_be_looked_at_is_not_paid_for_again(tmp_path: Path, fault: Behaviour) -> None:
+    """Neither while it may still end, nor once the longest wait is over and it cannot be cancelled."""
+    with batch_server(lambda sent: REPLY) as server:
+        always(server, "look", fault)
+        always(server, "cancel", fault)
+        for _ in range(2):
+            with batching(server.url, tmp_path, {"max_wait_s": 0.5}, retries=1) as client:
+                assert set(kinds(ask_all(client, CALLS))) <= {"judge_timeout", "judge_rejected"}
+        server.faults.clear()
+        with batching(server.url, tmp_path) as client:
+            assert ask_all(client, CALLS) == [SAID] * 6
+        assert server.calls == [6]
+        assert not server.files
+
+
+def test_a_batch_that_is_not_found_once_is_looked_at_again(tmp_path: Path) -> None:
+    with batch_server(lambda sent: REPLY) as server, batching(server.url, tmp_path) as client:
+        server.faults["look"] = [error(404)] * 2
+        assert ask_all(client, CALLS) == [SAID] * 6
+        assert server.calls == [6]
+
+
+def test_a_batch_that_is_not_found_is_paid_for_again_only_after_the_longest_wait(tmp_path: Path) -> None:
+    """So may it be with the key of another project."""
+    with batch_server(lambda sent: REPLY) as server:
+        always(server, "look", error(404))
+        for _ in range(2):
+            with batching(server.url, tmp_path, {"max_wait_s": 3.0}) as client:
+                assert kinds(ask_all(client, CALLS)) == ["judge_rejected"] * 6
+        with batching(server.url, tmp_path, {"max_wait_s": 0.5}) as client:
+            assert kinds(ask_all(client, CALLS)) == ["judge_rejected"] * 6
+        server.faults.clear()
+        with batching(server.url, tmp_path) as client:
+            assert ask_all(client, CALLS) == [SAID] * 6
+        assert server.calls == [6, 6]
+
+
 def test_whether_a_batch_exists_is_found_out_by_the_next_command(tmp_path: Path) -> None:
     """The batch was made, no answer came, and the list of batches failed."""
     with batch_server(lambda sent: REPLY) as server:
@@ -248,6 +286,24 @@ def test_whether_a_batch_exists_is_found_out_by_the_next_command(tmp_path: Path)
         server.faults.clear()
         with batching(server.url, tmp_path) as client:
             assert ask_all(client, CALLS) == [SAID] * 6
+        assert server.calls == [6]
+
+
+@pytest.mark.parametrize(("page", "others", "expected"), [(5, 20, ""), (100, 20, ""), (1, 120, "judge_unavailable")])
+def test_the_list_of_batches_is_read_page_by_page_and_one_that_is_too_long_tells_nothing(
+    tmp_path: Path, page: int, others: int, expected: str
+) -> None:
+    with batch_server(lambda sent: REPLY, page=page) as server:
+        server.faults_after["create"] = [error(500)]
+        always(server, "list", error(404))
+        with batching(server.url, tmp_path) as client:
+            assert kinds(ask_all(client, CALLS)) == ["judge_rejected"] * 6
+        server.faults.clear()
+        server.add_batches(others)
+        with batching(server.url, tmp_path) as client:
+            results = ask_all(client, CALLS)
+        assert kinds(results) == [expected] * 6
+        assert "the list of batches is too long" in str(results) or not expected
         assert server.calls == [6]
 
 
@@ -262,6 +318,23 @@ def test_an_endpoint_that_never_tells_whether_a_batch_exists_is_asked_anew_after
             with batching(server.url, tmp_path, {"max_wait_s": 1.0}) as client:
                 assert kinds(ask_all(client, CALLS)) == [expected] * 6
         assert server.calls == [6, 6]
+
+
+@pytest.mark.parametrize("fault", [error(500), error(401, "invalid_api_key"), cut_connection])
+def test_a_list_that_cannot_be_read_tells_nothing_after_the_longest_wait_either(
+    tmp_path: Path, fault: Behaviour
+) -> None:
+    with batch_server(lambda sent: REPLY) as server:
+        server.faults_after["create"] = [error(500)]
+        always(server, "list", fault)
+        for _ in range(2):
+            with batching(server.url, tmp_path, {"max_wait_s": 0.2}, retries=1) as client:
+                assert "" not in kinds(ask_all(client, CALLS))
+            time.sleep(0.2)
+        server.faults.clear()
+        with batching(server.url, tmp_path) as client:
+            assert ask_all(client, CALLS) == [SAID] * 6
+        assert server.calls == [6]
 
 
 def test_a_batch_that_was_never_made_is_made_by_the_next_command(tmp_path: Path) -> None:
