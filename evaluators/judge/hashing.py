@@ -18,6 +18,9 @@ class HashingJudge:
     def flush(self, waiting: int) -> None:
         """Do nothing: no call is gathered."""
 
+    def finish(self) -> None:
+        """Do nothing."""
+
     def close(self) -> None:
         """Do nothing."""
 

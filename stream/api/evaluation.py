@@ -1,7 +1,7 @@
 """Evaluate records in this process: the pipeline of workers and replays, without Kafka and ClickHouse."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 
 from ragtide.evaluators import registry
@@ -72,10 +72,12 @@ def evaluate_source(
     progress: bool | None = None,
     max_usd: float | None = None,
     by_batch: bool = False,
+    store: Callable[[Result], None] = lambda result: None,
 ) -> Result:
     """Evaluate the records of a source with the evaluators that the settings choose of those known.
 
-    `max_usd` limits what judges may cost in all. With `by_batch` they are asked by the batch API of their endpoints.
+    `max_usd` limits what judges may cost in all. With `by_batch` they are asked through the Batch API.
+    Once `store` has the result, nothing is held for a repetition of this evaluation.
     """
     if by_batch:
         settings = gather_traces(settings)
@@ -89,28 +91,32 @@ def evaluate_source(
     collector = Collector(made.plan.prepared)
     rejected: list[Rejected] = []
     adjustments = Adjustments()
-    with closing(made.resources), progress_bar(f"evaluating {source.name}", source.total, progress) as report:
-        for items in _slices(source, settings):
-            found = [item.record for item in items]
-            result = made.pipeline.process([one for one in found if isinstance(one, StoredRecord)])
-            collector.add(result.block, result.decoded, result.findings)
-            refused = (one for one in found if isinstance(one, RefusedItem))
-            faults = [Rejected(one.number, one.fault.key, one.fault.reason, one.fault.detail) for one in refused]
-            faults += [fault for letter in result.dead for fault in _faults(letter, limits)]
-            rejected += sorted(faults, key=lambda fault: fault.record)
-            adjustments.normalised += result.adjustments.normalised
-            adjustments.unknown += result.adjustments.unknown
-            report(items[-1].done)
-    collected = collector.finish()
-    return Result(
-        collected.traces,
-        collected.columns,
-        tuple(rejected),
-        collected.replaced,
-        dict(made.plan.unavailable),
-        tuple(_notes(adjustments)),
-        made.judge_usage_by_endpoint(),
-    )
+    with closing(made.resources):
+        with progress_bar(f"evaluating {source.name}", source.total, progress) as report:
+            for items in _slices(source, settings):
+                found = [item.record for item in items]
+                processed = made.pipeline.process([one for one in found if isinstance(one, StoredRecord)])
+                collector.add(processed.block, processed.decoded, processed.findings)
+                refused = (one for one in found if isinstance(one, RefusedItem))
+                faults = [Rejected(one.number, one.fault.key, one.fault.reason, one.fault.detail) for one in refused]
+                faults += [fault for letter in processed.dead for fault in _faults(letter, limits)]
+                rejected += sorted(faults, key=lambda fault: fault.record)
+                adjustments.normalised += processed.adjustments.normalised
+                adjustments.unknown += processed.adjustments.unknown
+                report(items[-1].done)
+        collected = collector.finish()
+        result = Result(
+            collected.traces,
+            collected.columns,
+            tuple(rejected),
+            collected.replaced,
+            dict(made.plan.unavailable),
+            tuple(_notes(adjustments)),
+            made.judge_usage_by_endpoint(),
+        )
+        store(result)
+        made.resources.finish()
+    return result
 
 
 def _name_of(one: object) -> str:

@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -90,9 +91,8 @@ def command(
     else:
         source = open_source(file, largest)
     with nullcontext() if out is None else out.open("wb") as written:  # if it cannot be written, that is known first
-        result = evaluate_source(source, settings, known, by_batch=by_batch)
-        if written is not None:
-            _write(result, written)
+        store = partial(_write, written)
+        result = evaluate_source(source, settings, known, by_batch=by_batch, store=store)
     if as_json:
         say_json(_as_object(result))
     else:
@@ -127,8 +127,10 @@ def _as_object(result: "Result") -> dict[str, Any]:
     }
 
 
-def _write(result: "Result", file: BinaryIO) -> None:
+def _write(file: BinaryIO | None, result: "Result") -> None:
     import msgspec
 
-    encode = msgspec.json.Encoder().encode
-    file.writelines(encode(score) + b"\n" for score in result.scores())
+    if file is not None:
+        encode = msgspec.json.Encoder().encode
+        file.writelines(encode(score) + b"\n" for score in result.scores())
+        file.flush()

@@ -205,11 +205,13 @@ def fill(
             rows = settings.worker.block_rows
             try:
                 with show_progress(run_id, resumed=run.traces if run.state != COMPLETED else 0) as report:
-                    return runner.run(
+                    completed = runner.run(
                         replay(
                             source, made.pipeline, sink, runs, run, block_rows=rows, report=report, on_stored=on_stored
                         )
                     )
+                made.resources.finish()
+                return completed
             finally:  # what was spent before an error counts too
                 for line in made.judge_usage():
                     say(line, err=True)

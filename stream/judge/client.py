@@ -79,7 +79,7 @@ class JudgeClient:
         self._search_endpoint: SearchEndpoint | None = None
         self._tasks: set[asyncio.Task[Answer]] = set()
         self._is_flushed = False  # no call comes before a reply
-        self._is_closed = False
+        self._is_finished = self._is_closed = False
 
     def endpoint_of(self, evaluator: str) -> str:
         """Return the name of the endpoint that the evaluator asks."""
@@ -122,6 +122,10 @@ class JudgeClient:
         """Call `on_usage` from the loop's thread with everything that is counted from now on."""
         self._on_usage = on_usage
 
+    def finish(self) -> None:
+        """Say that all results are stored: the close may forget batches that were read, and delete their files."""
+        self._is_finished = True
+
     def close(self) -> None:
         """End all calls, which fail, and the loop."""
         with self._start_lock:
@@ -163,7 +167,7 @@ class JudgeClient:
 
     async def _finish(self) -> None:
         await asyncio.sleep(0)  # calls that were submitted before the end
-        is_done = not self._tasks
+        is_done = self._is_finished and not self._tasks
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -39,6 +39,9 @@ class ScriptedJudge:
     def flush(self, waiting: int) -> None:
         pass
 
+    def finish(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 

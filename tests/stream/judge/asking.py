@@ -33,6 +33,7 @@ def judge(
     client = JudgeClient(settings, seed=1, by_batch=by_batch)
     try:
         yield client
+        client.finish()
     finally:
         client.close()
 

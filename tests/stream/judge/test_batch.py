@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +244,22 @@ def test_a_repair_is_not_asked_twice_after_a_stop(tmp_path: Path) -> None:
             assert ask_all(client, CALLS) == [SAID] * 6
         assert server.calls == [6, 6]
         assert not server.files
+
+
+def test_replies_that_were_read_are_read_again_if_their_scores_were_not_stored(tmp_path: Path) -> None:
+    """The cache has no reply that cannot be read: only the batches at the endpoint do."""
+    with batch_server(lambda sent: "I would say nine.") as server:
+        for _ in range(2):
+            with suppress(KeyboardInterrupt), batching(server.url, tmp_path) as client:
+                assert {kind(one) for one in ask_all(client, CALLS)} == {"judge_reply"}
+                raise KeyboardInterrupt
+            assert server.calls == [6, 6], "the calls and their repairs"
+            assert server.files
+        with batching(server.url, tmp_path) as client:
+            assert {kind(one) for one in ask_all(client, CALLS)} == {"judge_reply"}
+        assert server.calls == [6, 6]
+        assert not server.files
+        assert notes(tmp_path) == []
 
 
 def test_one_command_at_a_time_uses_the_state(tmp_path: Path) -> None:

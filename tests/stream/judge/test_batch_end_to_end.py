@@ -13,7 +13,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from ragtide.evaluators import registry
+from ragtide.stream.api.evaluation import evaluate_source
+from ragtide.stream.api.inputs import open_source
+from ragtide.stream.api.result import Result as StoredResult
+from ragtide.stream.assembly import restrict
 from ragtide.stream.cli import main
+from ragtide.stream.settings.loader import load
 from tests.stream.judge.batch_server import NEVER, BatchServer, Refusal, batch_server
 from tests.stream.judge.chat_server import KEY, Sent
 from tests.stream.judge.search_server import found, search_server
@@ -159,6 +165,24 @@ def test_batches_that_cannot_be_are_an_error(tmp_path: Path, more: list[str], sa
         assert ran.exit_code != 0
         assert said in f"{ran.output}{ran.exception}"
         assert not server.requests
+
+
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_result_that_cannot_be_stored_is_not_paid_for_again(tmp_path: Path, fault: BaseException) -> None:
+    def refuse(result: StoredResult) -> None:
+        raise fault
+
+    with batch_server(lambda sent: "I am not sure.") as server:
+        loaded = load(None, environment(server, tmp_path)).settings
+        known = registry.load(loaded.evaluators)
+        chosen = restrict(loaded, ["faithfulness"], (), known)
+        file, largest = traces_in(tmp_path, 4), chosen.ingest.max_bytes
+        with pytest.raises(type(fault)):
+            evaluate_source(open_source(file, largest), chosen, known, progress=False, by_batch=True, store=refuse)
+        assert server.calls == [4, 4], "the calls and their repairs"
+        evaluate_source(open_source(file, largest), chosen, known, progress=False, by_batch=True)
+        assert server.calls == [4, 4]
+        assert not server.files
 
 
 def start(server: BatchServer, folder: Path) -> "subprocess.Popen[bytes]":

@@ -18,16 +18,21 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ragtide.drift.jobs import server_time
+from ragtide.evaluators import registry
 from ragtide.evaluators.spec import Lane
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.sink import ClickHouseSink
 from ragtide.sinks.rows import ProgressRow
-from ragtide.stream.assembly import assemble
+from ragtide.stream.assembly import assemble, restrict
 from ragtide.stream.cli import main
+from ragtide.stream.cli.replay import fill
+from ragtide.stream.ingest.records import Record
 from ragtide.stream.local.broker import EmbeddedBroker
+from ragtide.stream.replay.file import FileSource
 from ragtide.stream.replay.gathered import GatheredSource
 from ragtide.stream.replay.loop import RecordBatch
 from ragtide.stream.replay.runs import Position
+from ragtide.stream.settings.loader import load
 from tests.infra.fresh_database import reached
 from tests.stream.core.rows import record
 from tests.stream.core.traffic import read
@@ -183,3 +188,23 @@ def test_a_replay_that_is_stopped_while_a_batch_is_in_flight_goes_on(
         assert server.calls == [30, 30], "two steps"
         assert not server.files
     assert {row["status"] for row in of_judge(rows(database, "scores", "r"))} == {"scored"}
+
+
+def test_a_replay_whose_run_is_not_completed_pays_for_no_reply_twice(database: Database, tmp_path: Path) -> None:
+    """It is stopped once all replies came and rows are stored. Replies that cannot be read are in no cache."""
+    file = tmp_path / "traces.jsonl"
+    file.write_text("".join(f"{json.dumps(one)}\n" for one in RECORDS))
+
+    def stop(records: Sequence[Record]) -> None:
+        raise KeyboardInterrupt
+
+    with batch_server(lambda sent: "I am not sure.") as server:
+        loaded = load(None, {**environment(server, tmp_path), **reached(database)}).settings
+        chosen = restrict(loaded, ["faithfulness"], (), registry.load(loaded.evaluators))
+        sizes = {"batch_records": 100, "batch_bytes": 1 << 20, "max_line_bytes": 1 << 20}
+        with pytest.raises(KeyboardInterrupt):
+            fill(chosen, "r", FileSource(file, **sizes), on_stored=stop, by_batch=True)
+        assert server.calls == [30, 30], "the calls and their repairs"
+        fill(chosen, "r", FileSource(file, **sizes), by_batch=True)
+        assert server.calls == [30, 30]
+        assert not server.files
