@@ -5,6 +5,7 @@ Methods return a `Miss` in place of an error. Requests that may be repeated are,
 
 import asyncio
 import io
+import logging
 import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -29,8 +30,10 @@ from ragtide.stream.judge.connection import (
 )
 from ragtide.stream.judge.protocol import safe_code
 
+_log = logging.getLogger(__name__)
 ENDED = frozenset(("completed", "failed", "expired", "cancelled"))  # other states may change
 _NOT_READY = frozenset(("pending", "running"))  # states of a file at endpoints that check it first
+_GONE = frozenset((404, 410))  # statuses of a file that was deleted
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:=-]{0,254}\Z")  # it becomes part of a URL
 _BYTES_PER_S = 100_000  # the slowest connection that a file is sent over
 _LINES_PER_S = 10  # likewise, read
@@ -172,17 +175,25 @@ class BatchApi:
 
         return await self._repeat(post)
 
-    async def results(self, files: list[str], sizes: Mapping[str, int]) -> BatchResults | Miss:
-        """Read the files with the lines of a batch."""
+    async def results(self, files: list[str], sizes: Mapping[str, int]) -> BatchResults:
+        """Read the files with the lines of a batch. One that is gone has none."""
+        results = BatchResults(sizes)
+        for file in files:
+            lines = BatchResults(sizes)
 
-        async def read() -> BatchResults | Miss:
-            results = BatchResults(sizes)
-            for file in files:
-                if (miss := await self._read_lines(file, results)) is not None:
-                    return miss
-            return results
+            async def read(file: str = file) -> Miss | None:
+                nonlocal lines
+                lines = BatchResults(sizes)
+                miss = await self._read_lines(file, lines)
+                return replace(miss, again=True) if miss is not None and miss.status in _GONE else miss
 
-        return await self._repeat(read)
+            miss = await self._repeat(read)
+            results.merge(lines)
+            if miss is not None and miss.status in _GONE:
+                _log.warning("a file with results, %s, is gone: %s", file, miss.why)
+            else:
+                results.fault = results.fault or miss
+        return results
 
     async def delete(self, file: str) -> bool:
         """Delete a file, and return whether it is gone."""

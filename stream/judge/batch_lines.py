@@ -46,7 +46,7 @@ def encode_line(id: str, path: str, body: bytes) -> bytes:
 class BatchResults:
     """What the files of a batch say of its calls. `sizes`: bytes of each call by id; lines about others are ignored.
 
-    Of several lines about a call the first with a reply counts, else the first.
+    Of several lines about a call the first with a reply counts, else the first. `fault`: why not all could be read.
     """
 
     sizes: Mapping[str, int]
@@ -54,6 +54,7 @@ class BatchResults:
     unreadable: int = 0
     unknown: int = 0
     repeated: int = 0
+    fault: Miss | None = None
 
     def add(self, line: bytes) -> None:
         """Read a line."""
@@ -74,6 +75,17 @@ class BatchResults:
             answer = _answer(read, self.sizes[read.custom_id])
             if before is None or isinstance(answer, Completion):
                 self.answers[read.custom_id] = answer
+
+    def merge(self, other: "BatchResults") -> None:
+        """Add the lines of another file."""
+        for id, answer in other.answers.items():
+            before = self.answers.get(id)
+            self.repeated += before is not None
+            if before is None or (isinstance(before, Miss) and isinstance(answer, Completion)):
+                self.answers[id] = answer
+        self.unreadable += other.unreadable
+        self.unknown += other.unknown
+        self.repeated += other.repeated
 
     def ignored(self) -> str:
         """Say how many lines were ignored, and why; "" for none."""

@@ -196,9 +196,6 @@ class BatchRunner:
             return Ended({}, Miss(kind, f"batch {batch.id} was refused{f' ({batch.code})' if batch.code else ''}"))
         self._result_files[record.token] = batch.result_files
         results = await self._api.results(batch.result_files, record.sizes)
-        if isinstance(results, Miss):
-            why = f"the results of batch {batch.id} cannot be read: {results.why}"
-            return Ended({}, replace(results, why=why, lost=True))
         if ignored := results.ignored():
             _log.warning("judge %s: batch %s: lines of its results are ignored: %s", self._name, batch.id, ignored)
         otherwise = {
@@ -208,6 +205,9 @@ class BatchRunner:
         answers = dict(results.answers)
         if late is not None:
             answers |= {id: replace(late, lost=False) for id, answer in answers.items() if answer is CANCELLED}
+        if (fault := results.fault) is not None:  # the next command reads them
+            why = f"the results of batch {batch.id} cannot be read: {fault.why}"
+            return Ended(answers, replace(fault, why=why, lost=True))
         record.was_read = True
         self._note(self._state.update, record)
         return Ended(answers, otherwise)

@@ -276,6 +276,51 @@ def test_a_batch_that_is_not_found_is_paid_for_again_only_after_the_longest_wait
         assert server.calls == [6, 6]
 
 
+@pytest.mark.parametrize("fault", [error(500), cut_connection, error(403)])
+def test_replies_of_a_file_that_can_be_read_count_if_the_other_cannot(tmp_path: Path, fault: Behaviour) -> None:
+    def rule(sent: Sent) -> Any:
+        return Refusal(403, "content_policy") if number_of(sent) == 3 else REPLY
+
+    async def output_only(sent: Sent, request: web.Request) -> web.StreamResponse:
+        [batch] = server.batches.values()
+        if batch.errors is not None and batch.errors in sent.path:
+            return await fault(sent, request)
+        return web.Response(body=server.files[request.match_info["id"]])
+
+    with batch_server(rule) as server:
+        always(server, "content", output_only)
+        with batching(server.url, tmp_path, retries=1) as client:
+            results = ask_all(client, CALLS)
+        assert "cannot be read" in str(results.pop(3))
+        assert results == [SAID] * 5
+        server.faults.clear()
+        with batching(server.url, tmp_path) as client:
+            assert "content_policy" in str(ask_all(client, CALLS)[3])
+        assert server.calls == [6]
+        assert not server.files
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_results_that_are_gone_are_asked_for_again_by_the_next_command(
+    tmp_path: Path, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with batch_server(lambda sent: REPLY) as server:
+        always(server, "content", error(status))
+        with batching(server.url, tmp_path, retries=1) as client:
+            assert kinds(ask_all(client, CALLS)) == ["judge_unavailable"] * 6
+        assert f"is gone: status {status}" in caplog.text
+        server.faults.clear()
+        with batching(server.url, tmp_path) as client:
+            assert ask_all(client, CALLS) == [SAID] * 6
+        assert server.calls == [6, 6]
+
+
+def test_results_that_are_not_found_at_first_are_read(tmp_path: Path) -> None:
+    with batch_server(lambda sent: REPLY) as server, batching(server.url, tmp_path) as client:
+        server.faults["content"] = [error(404)]
+        assert ask_all(client, CALLS) == [SAID] * 6
+
+
 def test_whether_a_batch_exists_is_found_out_by_the_next_command(tmp_path: Path) -> None:
     """The batch was made, no answer came, and the list of batches failed."""
     with batch_server(lambda sent: REPLY) as server:
