@@ -83,12 +83,14 @@ class BatchEndpoint:
 
     async def complete(self, request: Request, trace: TraceCalls, limit: CallLimit | None = None) -> Completion:
         """Return the model's reply. Raises `CallFailed`, and `LeftOut` if the limit does not allow the call."""
+        refused: set[str] = set()  # structured outputs
         while True:
             mode = self._mode
             got = await self._ask(request, mode, limit)
             if isinstance(got, Completion):
                 return got
-            if mode == self._mode:
+            refused.add(mode)
+            if self._mode in refused:
                 raise CallFailed(got.kind, f"endpoint {self.name}: {got.why}")
 
     def time_left(self, trace: TraceCalls) -> float:
@@ -259,14 +261,19 @@ class BatchEndpoint:
                 del self._batch_of[id]
 
     def _learn_mode(self, batch: _Batch, ended: Ended) -> None:
-        """If the endpoint refused all calls of a batch for their form, ask for a simpler structured output."""
-        answers = ended.answers.values()
-        if self._is_mode_known or not answers or any(one.mode != self._mode for one in batch.asked.values()):
+        """Keep the structured output of a reply. If all calls of a batch are refused for their form, try a simpler one.
+
+        If every form is refused, the calls are at fault, and others start with the first form.
+        """
+        if self._is_mode_known or not ended.answers:
             return
-        if any(isinstance(answer, Completion) for answer in answers):
-            self._is_mode_known = True
-        elif all(isinstance(answer, Miss) and answer.status in UNKNOWN_FIELD for answer in answers):
-            self._mode = next(iter(MODES[MODES.index(self._mode) + 1 :]), self._mode)
+        replied = {one.mode for one in batch.asked.values() if isinstance(ended.answers.get(one.id), Completion)}
+        if replied:
+            self._mode, self._is_mode_known = min(replied, key=MODES.index), True
+        elif {one.mode for one in batch.asked.values()} == {self._mode} and all(
+            isinstance(answer, Miss) and answer.status in UNKNOWN_FIELD for answer in ended.answers.values()
+        ):
+            self._mode = MODES[(MODES.index(self._mode) + 1) % len(MODES)]
 
 
 def _taken_lines(batch: _Batch) -> bytes:

@@ -403,6 +403,17 @@ def test_files_that_the_endpoint_does_not_delete_are_named(tmp_path: Path, caplo
         assert f"did not delete the files {', '.join(server.files)}" in caplog.text
 
 
+def test_a_batch_whose_only_call_is_refused_does_not_change_the_form_of_later_ones(tmp_path: Path) -> None:
+    def rule(sent: Sent) -> Any:
+        return Refusal(400, "context_length_exceeded") if number_of(sent) == 3 else REPLY
+
+    with batch_server(rule) as server, batching(server.url, tmp_path) as client:
+        assert "context_length_exceeded" in str(ask(client, statements(3)))
+        assert ask_all(client, CALLS[:3]) == [SAID] * 3
+        modes = [Sent(line["body"], {}, "").mode for batch in server.batches.values() for line in batch.lines]
+        assert modes == ["json_schema", "json_object", "none", *["json_schema"] * 3]
+
+
 def test_an_endpoint_without_batches_says_so(tmp_path: Path) -> None:
     async def only_chat(sent: Sent, request: web.Request) -> web.StreamResponse:
         return web.Response(status=404)
