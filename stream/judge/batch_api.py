@@ -107,8 +107,8 @@ class BatchApi:
         """Close all connections."""
         await self._session.close()
 
-    async def upload(self, lines: bytes, name: str) -> str | Miss:
-        """Upload a file of calls, wait until it may be used, and return its id."""
+    async def upload(self, lines: bytes, name: str, on_made: Callable[[str], None]) -> str | Miss:
+        """Upload a file of calls, wait until it may be used, and return its id. `on_made` gets it before the wait."""
         limit_s = self._settings.timeout_s + len(lines) / _BYTES_PER_S
 
         def form() -> aiohttp.FormData:
@@ -118,9 +118,14 @@ class BatchApi:
             return made
 
         async def post() -> _File | Miss:
-            return _decoded(await self._request("POST", "files", form=form, limit_s=limit_s), _File)
+            made = _decoded(await self._request("POST", "files", form=form, limit_s=limit_s), _File)
+            if isinstance(made, Miss) and (made.lost or made.status >= 500):
+                _log.warning("the endpoint may hold a file %s that is never used: %s", name, made.why)
+            return made
 
         got = await self._repeat(post)
+        if isinstance(got, _File):
+            on_made(got.id)
         look_s = _FIRST_LOOK_S
         while isinstance(got, _File) and (got.status or "").lower() in _NOT_READY:
             await asyncio.sleep(look_s)

@@ -115,7 +115,9 @@ class BatchEndpoint:
         if in_flight := [batch for batch in self._batches if batch.is_running and batch.ended is None]:
             calls = sum(len(batch.record.sizes) for batch in in_flight)
             number = f"{len(in_flight):,} batch{'es' if len(in_flight) > 1 else ''} with {calls:,} calls"
-            _log.warning("judge %s: in flight: %s; the same command finds them again", self.name, number)
+            files = ", ".join(batch.record.file for batch in in_flight if batch.record.file) or "none"
+            told = "the same command finds them again; its files stay at the endpoint until then"
+            _log.warning("judge %s: in flight: %s; %s: %s", self.name, number, told, files)
 
     def _send(self, asked: Sequence[_Asked]) -> None:
         self._gathered, self._gathered_bytes = {}, 0

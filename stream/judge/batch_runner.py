@@ -110,12 +110,14 @@ class BatchRunner:
         return record.begun_s + self._settings.batch.max_wait_s - self._now()
 
     async def _create(self, record: BatchRecord, lines: bytes) -> Miss | None:
-        file = await self._api.upload(lines, f"ragtide-{record.token}.jsonl")
+        def keep(made: str) -> None:
+            record.file = made
+            self._note(self._state.update, record)
+
+        file = await self._api.upload(lines, f"ragtide-{record.token}.jsonl", keep)
         if isinstance(file, Miss):
             await self._discard(record)
             return replace(file, why=f"the file of a batch was not accepted: {file.why}", lost=False)
-        record.file = file
-        self._note(self._state.update, record)
         made = await self._api.create(file)
         if isinstance(made, Miss):
             if not made.lost:  # else the next process looks for it

@@ -5,6 +5,7 @@ batch is written down before its file is sent. One process at a time uses the fi
 """
 
 import hashlib
+import logging
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from ragtide.evaluators.errors import ConfigError
 
+_log = logging.getLogger(__name__)
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS batches "
     "(token TEXT PRIMARY KEY, url TEXT, begun_s REAL, file TEXT, batch TEXT, was_read INTEGER)",
@@ -52,12 +54,19 @@ class BatchState:
                 self._database.execute(statement)
             for statement in _TABLES:
                 self._database.execute(statement)
-            self._database.execute("DELETE FROM batches WHERE begun_s < ?", (now_s - _KEPT_S,))
+            old = self._database.execute(
+                "DELETE FROM batches WHERE begun_s < ? RETURNING batch, file", (now_s - _KEPT_S,)
+            ).fetchall()
             self._database.execute("DELETE FROM calls WHERE token NOT IN (SELECT token FROM batches)")
             self._database.execute("COMMIT")
         except sqlite3.Error as error:
             self._database.close()
             raise _unusable(path, error) from None
+        for batch, file in old:
+            if file is not None:
+                _log.warning(
+                    "batch %s is older than 30 days and forgotten; the endpoint may hold its file %s", batch, file
+                )
 
     def close(self) -> None:
         """Close the file."""

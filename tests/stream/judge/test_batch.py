@@ -206,7 +206,8 @@ def test_a_batch_in_flight_is_found_again(tmp_path: Path, caplog: pytest.LogCapt
     with batch_server(lambda sent: REPLY, looks=NEVER) as server:
         stop_while_in_flight(server.url, tmp_path)
         assert "1 batch with 6 calls; the same command finds them again" in caplog.text
-        assert server.files, "the file of the batch"
+        [file] = server.files
+        assert f"its files stay at the endpoint until then: {file}" in caplog.text
         state = (tmp_path / "replies.db.batches").read_bytes()
         assert b"batch_" in state
         assert not [word for word in (b"opens", KEY.encode(), server.url.encode()) if word in state]

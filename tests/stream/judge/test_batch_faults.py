@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from ragtide.evaluators.judge.calls import Answer
+from ragtide.stream.judge.batch_state import BatchRecord, BatchState
 from tests.stream.judge.asking import ask, ask_all, kind
 from tests.stream.judge.batch_server import NEVER, BatchServer, Refusal, batch_server
 from tests.stream.judge.batches import CALLS, REPLY, SAID, batching, number_of, statements
@@ -393,6 +395,37 @@ def test_a_batch_that_was_never_made_is_made_by_the_next_command(tmp_path: Path)
             assert ask_all(client, CALLS) == [SAID] * 6
         assert server.calls == [6]
         assert not server.files, "the file of the first command too"
+
+
+def test_a_file_that_never_becomes_ready_is_deleted(tmp_path: Path) -> None:
+    with batch_server(lambda sent: REPLY, waits_for_files=True) as server:
+        always(server, "file", error(500))
+        with batching(server.url, tmp_path, retries=1) as client:
+            assert kind(ask(client)) == "judge_unavailable"
+        assert server.requests["upload"] == 1
+        assert not server.files
+
+
+def test_a_file_whose_upload_had_no_answer_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with batch_server(lambda sent: REPLY) as server:
+        server.faults_after["upload"] = [cut_connection]
+        with batching(server.url, tmp_path) as client:
+            assert ask(client) == SAID
+        assert len(server.files) == 1, "that of the first attempt"
+    [named] = re.findall(r"the endpoint may hold a file (ragtide-[0-9a-f]{32}\.jsonl) that is never used", caplog.text)
+    assert named
+
+
+def test_files_of_a_batch_that_is_too_old_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    state = BatchState(tmp_path / "batches", 0.0)
+    state.begin("http://j", BatchRecord("t", 1.0, {"c": 1}))
+    state.update(BatchRecord("t", 1.0, {"c": 1}, "file-7", "batch_7"))
+    state.close()
+    later = BatchState(tmp_path / "batches", 31 * 86_400.0)
+    assert later.records("http://j") == []
+    later.close()
+    assert "batch_7" in caplog.text
+    assert "file-7" in caplog.text
 
 
 def test_files_that_the_endpoint_does_not_delete_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
