@@ -172,15 +172,15 @@ class BatchApi:
         """Return the batch as it is now. Not repeated."""
         return _decoded(await self._request("GET", "batches", batch), BatchObject)
 
-    async def cancel(self, batch: str) -> BatchObject | Miss:
+    async def cancel(self, batch: str, longest_pause_s: float) -> BatchObject | Miss:
         """Cancel the batch."""
 
         async def post() -> BatchObject | Miss:
             return _decoded(await self._request("POST", "batches", batch, "cancel"), BatchObject)
 
-        return await self._repeat(post)
+        return await self._repeat(post, longest_pause_s)
 
-    async def results(self, files: list[str], sizes: Mapping[str, int]) -> BatchResults:
+    async def results(self, files: list[str], sizes: Mapping[str, int], longest_pause_s: float) -> BatchResults:
         """Read the files with the lines of a batch. One that is gone has none."""
         results = BatchResults(sizes)
         for file in files:
@@ -192,7 +192,7 @@ class BatchApi:
                 miss = await self._read_lines(file, lines)
                 return replace(miss, again=True) if miss is not None and miss.status in _GONE else miss
 
-            miss = await self._repeat(read)
+            miss = await self._repeat(read, longest_pause_s)
             results.merge(lines)
             if miss is not None and miss.status in _GONE:
                 _log.warning("a file with results, %s, is gone: %s", file, miss.why)
@@ -276,16 +276,19 @@ class BatchApi:
             url = url / part
         return url.with_query(self._base.query)
 
-    async def _repeat(self, attempt: Callable[[], Awaitable[Found | Miss]]) -> Found | Miss:
-        """Make attempts until one succeeds, or a further one cannot."""
+    async def _repeat(
+        self, attempt: Callable[[], Awaitable[Found | Miss]], longest_pause_s: float | None = None
+    ) -> Found | Miss:
+        """Make attempts until one succeeds, a further one cannot, or the endpoint asks for too long a pause."""
         settings = self._settings
+        most_s = max(settings.batch.max_wait_s if longest_pause_s is None else longest_pause_s, settings.retry_max_s)
         for number in range(settings.retries + 1):
             got = await attempt()
             if not isinstance(got, Miss):
                 return got
             longest_s = min(settings.retry_max_s, settings.retry_base_s * 2.0**number)
             pause_s = self._random.uniform(0, longest_s) if got.wait_s is None else got.wait_s
-            if not got.again or number == settings.retries or pause_s > settings.batch.max_wait_s:
+            if not got.again or number == settings.retries or pause_s > most_s:
                 return got
             await asyncio.sleep(pause_s)
         raise AssertionError("the last attempt returns")

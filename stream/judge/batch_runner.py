@@ -8,6 +8,7 @@ import logging
 import random
 import sqlite3
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ragtide.evaluators.judge.settings import JudgeEndpoint
@@ -49,6 +50,7 @@ class BatchRunner:
         self._name, self._settings = name, settings
         self._state, self._now, self._random = state, now, rng
         self._api = BatchApi(settings, rng)
+        self._grace_s = min(_CANCELLING_S, settings.batch.max_wait_s / 10)  # once the longest wait is over
         self._result_files: dict[str, list[str]] = {}  # by token
 
     async def close(self, read: Sequence[BatchRecord]) -> None:
@@ -151,8 +153,10 @@ class BatchRunner:
         is_late = last.again if isinstance(last, Miss) else last.status.lower() not in ENDED
         if is_late:
             _log.warning("judge %s: %s; it is cancelled", self._name, late.why)
-            await self._api.cancel(record.batch)
-            last = await self._look_until(record.batch, self._now() + min(_CANCELLING_S, longest_s / 10))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(self._grace_s, self._settings.timeout_s)):
+                    await self._api.cancel(record.batch, self._grace_s)
+            last = await self._look_until(record.batch, self._now() + self._grace_s)
         if isinstance(last, BatchObject) and last.status.lower() in ENDED:
             return await self._end(record, last, late if is_late else None)
         if isinstance(last, BatchObject) or (last.status == 404 and self._left_s(record) <= 0):
@@ -197,7 +201,7 @@ class BatchRunner:
             await self._discard(record)
             return Ended({}, Miss(kind, f"batch {batch.id} was refused{f' ({batch.code})' if batch.code else ''}"))
         self._result_files[record.token] = batch.result_files
-        results = await self._api.results(batch.result_files, record.sizes)
+        results = await self._api.results(batch.result_files, record.sizes, self._grace_s)
         if ignored := results.ignored():
             _log.warning("judge %s: batch %s: lines of its results are ignored: %s", self._name, batch.id, ignored)
         otherwise = {

@@ -213,6 +213,21 @@ def test_an_endpoint_that_keeps_failing(
     assert "user" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("route", "looks", "expected"), [("cancel", NEVER, "judge_timeout"), ("content", 1, "judge_throttled")]
+)
+def test_pauses_that_the_endpoint_asks_for_at_the_end_are_bounded(
+    tmp_path: Path, route: str, looks: int, expected: str
+) -> None:
+    start = time.monotonic()
+    with batch_server(lambda sent: REPLY, looks=looks) as server:
+        always(server, route, error(429, Retry_After="1"))
+        with batching(server.url, tmp_path, {"max_wait_s": 1.0}) as client:
+            assert kinds(ask_all(client, CALLS)) == [expected] * 6
+        assert server.requests[route] == 1
+    assert time.monotonic() - start < 2.5
+
+
 def test_a_redirect_of_results_takes_no_key_to_another_host(tmp_path: Path) -> None:
     with batch_server(lambda sent: REPLY) as server, batch_server(lambda sent: REPLY) as other:
         server.faults["content"] = [error(307, Location=f"{other.url}/files/file-1/content")]
