@@ -61,7 +61,12 @@ class BatchRunner:
             async with turns:
                 if record.batch is not None and record.token not in self._result_files:
                     seen = await self._api.look(record.batch)  # an earlier process read its results
-                    self._result_files[record.token] = seen.result_files if isinstance(seen, BatchObject) else []
+                    if isinstance(seen, BatchObject):
+                        self._result_files[record.token] = seen.result_files
+                    elif seen.status != 404:
+                        why = "the next command deletes its files"
+                        _log.warning("judge %s: batch %s: %s; %s", self._name, record.batch, seen.why, why)
+                        return
                 await self._discard(record)
 
         try:
@@ -211,7 +216,7 @@ class BatchRunner:
         answers = dict(results.answers)
         if late is not None:
             answers |= {id: replace(late, lost=False) for id, answer in answers.items() if answer is CANCELLED}
-        if (fault := results.fault) is not None:  # the next command reads them
+        if (fault := results.fault) is not None and len(answers) < len(record.sizes):  # the next command reads them
             why = f"the results of batch {batch.id} cannot be read: {fault.why}"
             return Ended(answers, replace(fault, why=why, lost=True))
         record.was_read = True

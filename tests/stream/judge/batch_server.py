@@ -57,7 +57,9 @@ class BatchServer:
     chats: list[Sent] = field(default_factory=list)
     requests: Counter[str] = field(default_factory=Counter)  # by route
     headers: list[dict[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)  # with their queries
     files: dict[str, bytes] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)  # of uploaded files
     unread: set[str] = field(default_factory=set)  # files that are not ready
     batches: dict[str, Batch] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=count)
@@ -88,6 +90,7 @@ class BatchServer:
         async def handle(request: web.Request) -> web.StreamResponse:
             self.requests[name] += 1
             self.headers.append(dict(request.headers))
+            self.paths.append(request.path_qs)
             sent = Sent({}, dict(request.headers), request.path_qs)
             if faults := self.faults.get(name):
                 return await faults.pop(0)(sent, request)
@@ -106,11 +109,14 @@ class BatchServer:
 
     async def _upload(self, request: web.Request) -> web.StreamResponse:
         fields: dict[str | None, bytes] = {}
+        name = ""
         async for part in await request.multipart():
             assert isinstance(part, BodyPartReader)
             fields[part.name] = bytes(await part.read())
+            name = part.filename or name
         assert fields["purpose"] == b"batch"
         id = self._store(fields["file"])
+        self.names[id] = name
         if self.waits_for_files:
             self.unread.add(id)
         return self._described(id)

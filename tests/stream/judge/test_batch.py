@@ -17,7 +17,7 @@ from ragtide.stream.judge import JudgeClient, UsageKey
 from tests.stream.judge.asking import ask, ask_all, judge, kind, verdicts
 from tests.stream.judge.batch_server import NEVER, Refusal, batch_server
 from tests.stream.judge.batches import CALLS, REPLY, SAID, batching, number_of, statements
-from tests.stream.judge.chat_server import KEY, Sent
+from tests.stream.judge.chat_server import KEY, Sent, error
 
 PRICES: dict[str, Any] = {"input_usd_per_million": 10.0, "cached_usd_per_million": 4.0, "output_usd_per_million": 40.0}
 
@@ -131,7 +131,12 @@ def test_a_file_is_waited_for(tmp_path: Path) -> None:
 
 def test_a_query_of_the_url_is_kept(tmp_path: Path) -> None:
     with batch_server(lambda sent: REPLY) as server, batching(f"{server.url}?api-version=1", tmp_path) as client:
+        server.faults_after["create"] = [error(500)]
         assert ask(client, statements(1)) == SAID
+        client.finish()
+        client.close()
+        assert all("api-version=1" in path.partition("?")[2].split("&") for path in server.paths), server.paths
+        assert server.requests.keys() >= {"upload", "create", "list", "look", "content", "delete"}
 
 
 @pytest.mark.parametrize("most", [50_000, 2, 1])

@@ -32,7 +32,9 @@ def break_some(server: BatchServer, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_every_call_is_paid_for_once(tmp_path: Path, seed: int) -> None:
+def test_every_call_is_paid_for_once_and_every_file_is_deleted_or_named(
+    tmp_path: Path, seed: int, caplog: pytest.LogCaptureFixture
+) -> None:
     rng = random.Random(seed)
     calls = [statements(number) for number in range(40)]
     limits = {"max_requests": rng.choice([7, 50]), "poll_s": 0.01}
@@ -52,6 +54,12 @@ def test_every_call_is_paid_for_once(tmp_path: Path, seed: int) -> None:
             if results == [SAID] * len(calls):
                 break
         assert results == [SAID] * len(calls)
+        server.faults.clear()
+        server.faults_after.clear()
+        with batching(server.url, tmp_path, limits) as client:
+            assert ask_all(client, calls) == results
         asked = Counter(line["custom_id"] for batch in server.batches.values() for line in batch.lines)
         assert set(asked.values()) == {1}
         assert len(asked) == len(calls)
+        unnamed = [id for id in server.files if id not in caplog.text and server.names.get(id, id) not in caplog.text]
+        assert not unnamed
