@@ -87,6 +87,10 @@ class _File(msgspec.Struct, frozen=True):
     status: str | None = None
 
 
+class _Deleted(msgspec.Struct, frozen=True):
+    deleted: bool = True
+
+
 class _Listed(msgspec.Struct, frozen=True):
     data: list[BatchObject]
     has_more: bool = False
@@ -193,17 +197,19 @@ class BatchApi:
                 return replace(miss, again=True) if miss is not None and miss.status in _GONE else miss
 
             miss = await self._repeat(read, longest_pause_s)
-            results.merge(lines)
-            if miss is not None and miss.status in _GONE:
+            if miss is None:
+                results.merge(lines)
+            elif miss.status in _GONE:
                 _log.warning("a file with results, %s, is gone: %s", file, miss.why)
-            else:
-                results.fault = results.fault or miss
+            else:  # a part of it would be cached, and no call would wait for the rest
+                results.fault = miss
         return results
 
     async def delete(self, file: str) -> bool:
         """Delete a file, and return whether it is gone."""
-        got = await self._request("DELETE", "files", file)
-        return not isinstance(got, Miss) or got.status == 404
+        body = await self._request("DELETE", "files", file)
+        got = _decoded(body, _Deleted) if body else _Deleted()  # status 204 has no body
+        return got.status == 404 if isinstance(got, Miss) else got.deleted
 
     async def _find(self, file: str) -> BatchObject | Miss | None:
         after: Mapping[str, str] = {}
@@ -318,7 +324,7 @@ async def _lines(answer: aiohttp.ClientResponse, most_bytes: int) -> AsyncIterat
         yield bytes(held)
 
 
-Decoded = TypeVar("Decoded", _File, BatchObject, _Listed)
+Decoded = TypeVar("Decoded", _File, BatchObject, _Deleted, _Listed)
 
 
 def _decoded(body: bytes | Miss, form: type[Decoded]) -> Decoded | Miss:
