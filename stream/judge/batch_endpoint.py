@@ -1,4 +1,4 @@
-"""One endpoint, asked by batches: gathers calls, sends them as files, and hands out the replies when a batch ends.
+"""One endpoint, asked through its Batch API: gathers calls, sends them as files, and hands out the replies.
 
 A call waits here as it waits for a reply over the network, so that evaluators, repairs, the cache and counts of costs
 know no difference. A call whose reply cannot be read is asked again in the next batch.
@@ -16,7 +16,7 @@ from ragtide.evaluators.errors import Transient
 from ragtide.evaluators.judge.calls import TraceCalls
 from ragtide.evaluators.judge.settings import JudgeEndpoint
 from ragtide.stream.judge.batch_lines import call_id, encode_line
-from ragtide.stream.judge.batch_runner import Answer, BatchRunner, Ended
+from ragtide.stream.judge.batch_runner import Answer, BatchOutcome, BatchRunner
 from ragtide.stream.judge.batch_state import BatchRecord, BatchState
 from ragtide.stream.judge.connection import UNKNOWN_FIELD, CallFailed, Miss
 from ragtide.stream.judge.limits import CallLimit, LeftOut, Settle
@@ -24,10 +24,11 @@ from ragtide.stream.judge.protocol import MODES, Completion, Request, encode_req
 from ragtide.stream.judge.usage import cost_usd, most_usd
 
 _log = logging.getLogger(__name__)
+_LEDGER_S = 900.0  # calls fail if the ledger of budgets does not answer for so long
 
 
 @dataclass(slots=True, eq=False)
-class _Asked:
+class _PendingCall:
     """A call, and everyone who waits for its reply."""
 
     id: str
@@ -45,10 +46,10 @@ class _Batch:
     """A batch. One of an earlier process begins to run when a call waits for it."""
 
     record: BatchRecord
-    asked: dict[str, _Asked] = field(default_factory=dict)
+    asked: dict[str, _PendingCall] = field(default_factory=dict)
     is_resumed: bool = False
     is_running: bool = False
-    ended: Ended | None = None
+    ended: BatchOutcome | None = None
 
 
 class BatchEndpoint:
@@ -69,9 +70,9 @@ class BatchEndpoint:
         self._runner = BatchRunner(name, settings, state, now, random.Random(seed))
         self._mode = MODES[0] if settings.structured == "auto" else settings.structured
         self._is_mode_known = settings.structured != "auto"
-        self._gathered: dict[str, _Asked] = {}
+        self._gathered: dict[str, _PendingCall] = {}
         self._gathered_bytes = 0
-        self._deferred: dict[str, _Asked] = {}  # until batches in flight have given money back
+        self._deferred: dict[str, _PendingCall] = {}  # until batches in flight have given money back
         self._batch_of: dict[str, _Batch] = {}  # by id of a call
         self._batches: list[_Batch] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -119,7 +120,7 @@ class BatchEndpoint:
             told = "the same command finds them again; its files stay at the endpoint until then"
             _log.warning("judge %s: in flight: %s; %s: %s", self.name, number, told, files)
 
-    def _send(self, asked: Sequence[_Asked]) -> None:
+    def _send(self, asked: Sequence[_PendingCall]) -> None:
         self._gathered, self._gathered_bytes = {}, 0
         if asked:
             self._start(self._submit(asked))
@@ -136,7 +137,7 @@ class BatchEndpoint:
         if len(line) > self.settings.batch.max_bytes:
             return Miss("judge_rejected", f"a call of {len(line):,} bytes is larger than batch.max_bytes")
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        asked = _Asked(id, mode, line, len(body), most_usd(len(body), self.settings), limit, [future])
+        asked = _PendingCall(id, mode, line, len(body), most_usd(len(body), self.settings), limit, [future])
         del body, line  # thousands of calls wait here
         self.waiting += 1
         if (batch := self._batch_of.get(id)) is not None:
@@ -149,7 +150,7 @@ class BatchEndpoint:
         finally:
             self.waiting -= future.cancelled()
 
-    def _gather(self, asked: _Asked) -> None:
+    def _gather(self, asked: _PendingCall) -> None:
         settings = self.settings.batch
         if (known := self._gathered.get(asked.id) or self._deferred.get(asked.id)) is not None:
             known.waiters += asked.waiters
@@ -161,7 +162,7 @@ class BatchEndpoint:
         if len(self._gathered) >= settings.max_requests:
             self._send(list(self._gathered.values()))
 
-    def _join(self, batch: _Batch, asked: _Asked) -> None:
+    def _join(self, batch: _Batch, asked: _PendingCall) -> None:
         """Wait for a batch that has the call: one of an earlier process, or of a call that is asked twice."""
         if batch.ended is not None:
             self._resolve(asked, batch.ended.of(asked.id))
@@ -172,7 +173,7 @@ class BatchEndpoint:
             batch.asked[asked.id] = asked
         self._begin(batch)
 
-    def _resolve(self, asked: _Asked, answer: Answer | Exception) -> None:
+    def _resolve(self, asked: _PendingCall, answer: Answer | Exception) -> None:
         """Hand out an answer, and settle what was reserved for it."""
         if asked.settle is not None:
             if isinstance(answer, Completion):
@@ -187,15 +188,16 @@ class BatchEndpoint:
                 else:
                     future.set_result(answer)
 
-    async def _submit(self, asked: Sequence[_Asked]) -> None:
+    async def _submit(self, asked: Sequence[_PendingCall]) -> None:
         """Send calls that there is money for. Others wait for batches in flight, which may cost less than reserved."""
         async with self._submitting:  # the calls that were made first are the first to get money
             await self._submit_in_turn(asked)
 
-    async def _submit_in_turn(self, asked: Sequence[_Asked]) -> None:
-        affordable: list[_Asked] = []
-        short: list[tuple[_Asked, LeftOut]] = []
-        latest_s = time.monotonic() + self.settings.batch.max_wait_s
+    async def _submit_in_turn(self, asked: Sequence[_PendingCall]) -> None:
+        affordable: list[_PendingCall] = []
+        short: list[tuple[_PendingCall, LeftOut]] = []
+        latest_s = time.monotonic() + min(_LEDGER_S, self.settings.batch.max_wait_s)
+        ended = self._count_ended()
         for one in asked:
             try:
                 if one.limit is not None:
@@ -207,6 +209,9 @@ class BatchEndpoint:
                 self._resolve(one, CallFailed("judge_unavailable", f"the ledger of budgets does not answer: {error}"))
             except Exception as error:  # noqa: BLE001  # whoever waits must be told: the client says what it was
                 self._resolve(one, error)
+        if short and self._count_ended() > ended:  # meanwhile a batch gave money back
+            self._start(self._submit([one for one, _ in short]))
+            short = []
         is_waiting = bool(affordable) or any(batch.is_running and batch.ended is None for batch in self._batches)
         for one, refusal in short:
             if not is_waiting:
@@ -222,6 +227,9 @@ class BatchEndpoint:
             self._batch_of |= dict.fromkeys(record.sizes, batch)
             self._begin(batch)
 
+    def _count_ended(self) -> int:
+        return sum(batch.ended is not None for batch in self._batches)
+
     def _begin(self, batch: _Batch) -> None:
         if not batch.is_running:
             batch.is_running = True
@@ -233,7 +241,7 @@ class BatchEndpoint:
             if batch.is_resumed:
                 ended = await self._runner.resume(batch.record)
             else:
-                ended = await self._runner.send(batch.record, _taken_lines(batch))
+                ended = await self._runner.send(batch.record, _take_lines(batch))
         except Exception as error:  # noqa: BLE001  # whoever waits must be told: the client says what it was
             self._drop(batch)
             for one in batch.asked.values():
@@ -262,7 +270,7 @@ class BatchEndpoint:
             if self._batch_of.get(id) is batch:
                 del self._batch_of[id]
 
-    def _learn_mode(self, batch: _Batch, ended: Ended) -> None:
+    def _learn_mode(self, batch: _Batch, ended: BatchOutcome) -> None:
         """Keep the structured output of a reply. If all calls of a batch are refused for their form, try a simpler one.
 
         If every form is refused, the calls are at fault, and others start with the first form.
@@ -278,7 +286,7 @@ class BatchEndpoint:
             self._mode = MODES[(MODES.index(self._mode) + 1) % len(MODES)]
 
 
-def _taken_lines(batch: _Batch) -> bytes:
+def _take_lines(batch: _Batch) -> bytes:
     """Return the lines of a new batch. Nothing else keeps them in memory then."""
     lines = [one.line for one in batch.asked.values()]
     for one in batch.asked.values():
@@ -286,9 +294,9 @@ def _taken_lines(batch: _Batch) -> bytes:
     return b"".join(lines)
 
 
-def _files(asked: Sequence[_Asked], most_calls: int, most_bytes: int) -> Iterator[list[_Asked]]:
+def _files(asked: Sequence[_PendingCall], most_calls: int, most_bytes: int) -> Iterator[list[_PendingCall]]:
     """Cut calls into files of limited size."""
-    held: list[_Asked] = []
+    held: list[_PendingCall] = []
     size = 0
     for one in asked:
         if held and (len(held) >= most_calls or size + len(one.line) > most_bytes):

@@ -30,7 +30,7 @@ Answer = Completion | Miss
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class BatchOutcome:
     """What a batch gave: answers by id of the call, and the answer to every other of its calls."""
 
     answers: Mapping[str, Answer]
@@ -76,19 +76,19 @@ class BatchRunner:
             _log.warning("judge %s: not all files of batches could be deleted; the next command goes on", self._name)
         await self._api.close()
 
-    async def send(self, record: BatchRecord, lines: bytes) -> Ended:
+    async def send(self, record: BatchRecord, lines: bytes) -> BatchOutcome:
         """Send a batch of calls and return what became of it."""
         try:
             self._state.begin(self._settings.url, record)
         except sqlite3.Error as error:
-            return Ended({}, Miss("judge_unavailable", f"the batch cannot be noted: {type(error).__name__}"))
+            return BatchOutcome({}, Miss("judge_unavailable", f"the batch cannot be noted: {type(error).__name__}"))
         creating = self._create(record, lines)
         del lines  # they are large, and a batch may take a day
         miss = await self._in_time(record, creating)
         del creating
-        return Ended({}, miss) if miss is not None else await self._follow(record)
+        return BatchOutcome({}, miss) if miss is not None else await self._follow(record)
 
-    async def resume(self, record: BatchRecord) -> Ended | None:
+    async def resume(self, record: BatchRecord) -> BatchOutcome | None:
         """Return what became of a batch of an earlier process. None: it was never sent, and is forgotten.
 
         So is one whose endpoint has no list of batches, once the longest wait is over.
@@ -96,7 +96,7 @@ class BatchRunner:
         if record.batch is None:
             miss = await self._in_time(record, self._find(record))
             if miss is not None and (self._left_s(record) > 0 or miss.status not in _NOT_THERE):
-                return Ended({}, miss)
+                return BatchOutcome({}, miss)
             if record.batch is None:
                 await self._discard(record)
                 return None
@@ -145,7 +145,7 @@ class BatchRunner:
             self._note(self._state.update, record)
         return None
 
-    async def _follow(self, record: BatchRecord) -> Ended:
+    async def _follow(self, record: BatchRecord) -> BatchOutcome:
         """Look at a batch until it ends or the longest wait is over. Then cancel it, and take the replies it has.
 
         It is forgotten if it does not end then, or is not found although the longest wait is over. After every other
@@ -167,8 +167,8 @@ class BatchRunner:
         if isinstance(last, BatchObject) or (last.status == 404 and self._left_s(record) <= 0):
             await self._discard(record)
         if isinstance(last, Miss) and not is_late:
-            return Ended({}, replace(last, why=f"batch {record.batch}: {last.why}", lost=True))
-        return Ended({}, late)
+            return BatchOutcome({}, replace(last, why=f"batch {record.batch}: {last.why}", lost=True))
+        return BatchOutcome({}, late)
 
     async def _look_until(self, batch: str, until_s: float) -> BatchObject | Miss:
         """Return the batch once it has ended, else the last look at it. Look for a while at one that is not found."""
@@ -199,12 +199,14 @@ class BatchRunner:
             await asyncio.sleep(min(wait_s, left_s))
             pause_s = min(2 * pause_s, longest_s)
 
-    async def _end(self, record: BatchRecord, batch: BatchObject, late: Miss | None) -> Ended:
+    async def _end(self, record: BatchRecord, batch: BatchObject, late: Miss | None) -> BatchOutcome:
         status = batch.status.lower()
         if status == "failed":
             kind = "judge_throttled" if batch.code in _TOO_MUCH else "judge_rejected"
             await self._discard(record)
-            return Ended({}, Miss(kind, f"batch {batch.id} was refused{f' ({batch.code})' if batch.code else ''}"))
+            return BatchOutcome(
+                {}, Miss(kind, f"batch {batch.id} was refused{f' ({batch.code})' if batch.code else ''}")
+            )
         self._result_files[record.token] = batch.result_files
         results = await self._api.results(batch.result_files, record.sizes, self._grace_s)
         if ignored := results.ignored():
@@ -218,10 +220,10 @@ class BatchRunner:
             answers |= {id: replace(late, lost=False) for id, answer in answers.items() if answer is CANCELLED}
         if (fault := results.fault) is not None and len(answers) < len(record.sizes):  # the next command reads them
             why = f"the results of batch {batch.id} cannot be read: {fault.why}"
-            return Ended(answers, replace(fault, why=why, lost=True))
+            return BatchOutcome(answers, replace(fault, why=why, lost=True))
         record.was_read = True
         self._note(self._state.update, record)
-        return Ended(answers, otherwise)
+        return BatchOutcome(answers, otherwise)
 
     async def _discard(self, record: BatchRecord) -> None:
         """Delete the files of a batch, where the endpoint allows it, and forget the batch."""

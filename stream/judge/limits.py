@@ -14,6 +14,7 @@ for the trace would be lost.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from ragtide.evaluators.outcome import NotApplicable
 
 LEASES = 20  # of a day's budget: a process that is killed loses at most one
 _RETRY_S = 1.0  # until a ledger that does not answer is asked again
+_log = logging.getLogger(__name__)
 _RECHECK_S = 60.0  # until a spent budget is looked at again: another process may have given some back
 _BURST_S = 10.0  # of calls that may be sent at once
 
@@ -212,6 +214,7 @@ class AppLimit:
             return
         if self._has_money(usd):
             return
+        is_reported = False
         async with self._leasing:
             while not self._has_money(usd):
                 purse = self._day_budget
@@ -224,9 +227,12 @@ class AppLimit:
                     purse.leased_usd = await asyncio.to_thread(
                         self.ledger.lease, purse.day, self.app, wanted_usd, spent_usd, budget_usd
                     )
-                except Transient:
+                except Transient as error:
                     if self.clock() + _RETRY_S > latest_s:
                         raise
+                    if not is_reported:
+                        _log.warning("the ledger of the judge's budgets does not answer, and is asked again: %s", error)
+                        is_reported = True
                     await asyncio.sleep(_RETRY_S)
                     continue
                 is_short = purse.leased_usd <= spent_usd or purse.leased_usd < spent_usd + usd

@@ -1,20 +1,23 @@
 """Calls by batches: gathered, sent once, handed out, repaired, and found again after a stop."""
 
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ragtide.evaluators.errors import ConfigError
-from ragtide.evaluators.judge.calls import OVER_BUDGET, Asker, JudgeCall, Section, TraceCalls
+from ragtide.evaluators.judge.calls import OVER_BUDGET, Answer, Asker, JudgeCall, Section, TraceCalls
 from ragtide.evaluators.judge.replies import Texts
 from ragtide.evaluators.judge.settings import JudgeEndpoint, JudgeSettings
 from ragtide.stream.judge import JudgeClient, UsageKey
-from tests.stream.judge.asking import ask, ask_all, judge, kind, verdicts
+from ragtide.stream.judge.limits import MemoryLedger
+from tests.stream.judge.asking import FAST, ask, ask_all, judge, kind, verdicts
 from tests.stream.judge.batch_server import NEVER, Refusal, batch_server
 from tests.stream.judge.batches import CALLS, REPLY, SAID, batching, number_of, statements
 from tests.stream.judge.chat_server import KEY, Sent, error
@@ -153,6 +156,50 @@ def test_no_batch_is_paid_for_beyond_the_budget(tmp_path: Path, most: int) -> No
         with judge(server.url, settings | {"limit": {"usd_per_day": 0.9}}, by_batch=True, **own) as client:
             assert ask_all(client, [statements(at) for at in range(10, 13)]) == [OVER_BUDGET] * 3
         assert sum(server.calls) == 6
+
+
+class SlowLedger(MemoryLedger):
+    """Its third lease takes until the test goes on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.leases, self.goes_on = 0, threading.Event()
+
+    def lease(self, *given: Any) -> float:
+        self.leases += 1
+        assert self.leases < 3 or self.goes_on.wait(10)
+        return super().lease(*given)
+
+
+def test_money_that_a_batch_gives_back_during_a_lease_is_spent(tmp_path: Path) -> None:
+    own = {"url": "", "model": "m", **FAST, "batch": {"poll_s": 0.02}, "input_usd_per_million": 0.0}
+    own |= {"output_usd_per_million": 1000.0, "max_tokens": 2000}  # 1 USD at most, and 0.025 in the end
+    done: dict[int, Answer] = {}
+    ledger = SlowLedger()
+    with batch_server(lambda sent: REPLY, looks=NEVER) as server:
+        endpoints = {"local": own | {"url": server.url}}
+        own_limits = {"limit": {"usd_per_day": 1.2}, "limit_by_app": {"poor": {"usd_per_day": 0.5}}}
+        limits = {**own_limits, "cache": {"path": tmp_path / "replies.db"}}
+        settings = JudgeSettings.model_validate({"endpoints": endpoints, **limits})
+        with closing(JudgeClient(settings, ledger=ledger, by_batch=True)) as client:
+            client.submit(statements(0), Asker("e", TraceCalls("shop")), partial(done.__setitem__, 0))
+            client.flush(1)
+            wait_for(lambda: len(server.calls) == 1)
+            for at, app in ((1, "shop"), (2, "poor")):
+                client.submit(statements(at), Asker("e", TraceCalls(app)), partial(done.__setitem__, at))
+            client.flush(3)
+            wait_for(lambda: ledger.leases == 3)
+            server.batches["batch_1"].looks = server.looks = 0
+            wait_for(lambda: 0 in done)
+            client.flush(2)
+            ledger.goes_on.set()
+
+            def is_done() -> bool:
+                client.flush(3 - len(done))  # as the driver does
+                return len(done) == 3
+
+            wait_for(is_done)
+    assert done == {0: SAID, 1: SAID, 2: OVER_BUDGET}
 
 
 def test_lost_replies_are_charged_at_the_most(tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
 """Money that is reserved for calls of a batch: never beyond the budget, and given back as far as it was not spent."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragtide.evaluators.errors import Transient
 from ragtide.evaluators.judge.settings import JudgeLimit, JudgeSettings
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.stream.judge import StoredLedger
@@ -107,3 +110,22 @@ def test_processes_share_the_money_that_they_reserve(database: Database) -> None
     clocks.clock_s += 61
     assert reserve(second, 1.8) is not None
     assert reserve(first, 0.1) is None
+
+
+def test_a_ledger_that_does_not_answer_is_logged_once_and_asked_again(caplog: pytest.LogCaptureFixture) -> None:
+    class Away(MemoryLedger):
+        failures = 2
+
+        def lease(self, *lease: Any) -> float:
+            if self.failures:
+                self.failures -= 1
+                raise Transient("ClickHouse does not answer")
+            return super().lease(*lease)
+
+    async def reserve() -> None:
+        limit = Limits(JudgeSettings.model_validate({"limit": {"usd_per_day": 1.0}}), Away(), time.time).of("shop")
+        assert limit is not None
+        await limit.reserve(0.1, time.monotonic() + 30)
+
+    asyncio.run(reserve())
+    assert caplog.text.count("ClickHouse does not answer") == 1
