@@ -105,8 +105,8 @@ def assemble(
 
     Only models that an evaluator of the lane uses are loaded. Evaluators without their model are off, and logged.
     Without a `database` no question gets a topic, and budgets of judges are of this process alone. With `max_usd`
-    judges may cost so much in all, calls in flight at the limit aside. With `by_batch` they are asked by the batch API
-    of their endpoints, a batch for each step of all traces of a micro-batch: see `gather_traces`.
+    judges may cost so much in all, calls in flight at the limit aside. With `by_batch` they are asked through the Batch
+    API of their endpoints, a batch for each step of all traces of a micro-batch: see `gather_traces`.
     """
     found = with_encoder_thresholds(
         registry.load(settings.evaluators) if evaluators is None else evaluators, settings.evaluators

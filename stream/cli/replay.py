@@ -163,7 +163,7 @@ def fill(
 ) -> "RunRow":
     """Replay `source` into a run, with a bar, and return the run. `on_stored`: see `ragtide.stream.replay.loop.replay`.
 
-    Records beyond `event_bounds` are dead letters. With `by_batch` judges are asked by the batch API of their
+    Records beyond `event_bounds` are dead letters. With `by_batch` judges are asked through the Batch API of their
     endpoints.
 
     Once the run is claimed, Ctrl-C and SIGTERM stop it with a hint how to continue; stored rows stay.

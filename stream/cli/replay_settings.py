@@ -29,7 +29,7 @@ def batch_option(command: Command) -> Command:
         "--batch",
         "by_batch",
         is_flag=True,
-        help="Ask judges by the batch API of their endpoints: usually at half the price, with replies within a day. "
+        help="Ask judges through the Batch API of their endpoints: usually at half the price, replies within a day. "
         "Needs evaluators.judge.cache.path.",
     )(command)
 

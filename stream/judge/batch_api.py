@@ -91,7 +91,7 @@ class _Deleted(msgspec.Struct, frozen=True):
     deleted: bool = True
 
 
-class _Listed(msgspec.Struct, frozen=True):
+class _BatchList(msgspec.Struct, frozen=True):
     data: list[BatchObject]
     has_more: bool = False
 
@@ -215,7 +215,7 @@ class BatchApi:
         after: Mapping[str, str] = {}
         for _ in range(_PAGES):
             query = {"limit": str(_PAGE), **after}
-            listed = _decoded(await self._request("GET", "batches", query=query), _Listed)
+            listed = _decoded(await self._request("GET", "batches", query=query), _BatchList)
             if isinstance(listed, Miss):
                 return listed
             if (found := next((one for one in listed.data if one.input_file_id == file), None)) is not None:
@@ -324,7 +324,7 @@ async def _lines(answer: aiohttp.ClientResponse, most_bytes: int) -> AsyncIterat
         yield bytes(held)
 
 
-Decoded = TypeVar("Decoded", _File, BatchObject, _Deleted, _Listed)
+Decoded = TypeVar("Decoded", _File, BatchObject, _Deleted, _BatchList)
 
 
 def _decoded(body: bytes | Miss, form: type[Decoded]) -> Decoded | Miss:

@@ -122,4 +122,8 @@ def _unusable(path: Path, error: Exception) -> ConfigError:
             f"{path}: another command with --batch uses it; wait for its end, or give this one a file of its own with "
             "evaluators.judge.cache.path"
         )
-    return ConfigError(f"{path}, where --batch notes its batches, cannot be used: {type(error).__name__}")
+    return ConfigError(
+        f"{path}, where --batch notes its batches, cannot be used: {type(error).__name__}; set "
+        "evaluators.judge.cache.path to a folder that can be written to, or move the file away: then its batches are paid "
+        "for again"
+    )

@@ -44,8 +44,8 @@ class JudgeClient:
     """A `Judge`. The event loop starts with the first call, in the process that makes it.
 
     Budgets are taken from the `ledger`; without one they are of this process alone. `max_usd` limits all calls of the
-    client together. `now` is in seconds since 1970. With `by_batch` calls are gathered until `flush`, and sent to the
-    batch API of endpoints.
+    client together. `now` is in seconds since 1970. With `by_batch` calls are gathered until `flush`, and sent through
+    the Batch API of endpoints.
     Raises `ConfigError` for a file of certificates or a cache that cannot be used, and for batches without a cache.
     """
 
@@ -65,8 +65,13 @@ class JudgeClient:
         for name, endpoint in settings.endpoints.items():
             check_certificates(f"evaluators.judge.endpoints.{name}.ca_file", endpoint.ca_file)
         check_certificates("evaluators.judge.search.ca_file", settings.search.ca_file)
-        self._cache = ReplyCache(settings.cache.path, settings.cache.max_bytes) if settings.cache.path else None
         self._batches = _batch_state(settings, now) if by_batch else None
+        try:
+            self._cache = ReplyCache(settings.cache.path, settings.cache.max_bytes) if settings.cache.path else None
+        except BaseException:
+            if self._batches is not None:  # else no other client could use its file
+                self._batches.close()
+            raise
         self._now = now
         self._constant: dict[tuple[str, type[JudgeReply]], str] = {}
         self._usage: dict[UsageKey, Usage] = {}
