@@ -124,6 +124,6 @@ def _unusable(path: Path, error: Exception) -> ConfigError:
         )
     return ConfigError(
         f"{path}, where --batch notes its batches, cannot be used: {type(error).__name__}; set "
-        "evaluators.judge.cache.path to a folder that can be written to, or move the file away: then its batches are paid "
-        "for again"
+        "evaluators.judge.cache.path to a folder that can be written to, or move the file away: then its batches are "
+        "paid for again"
     )

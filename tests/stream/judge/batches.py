@@ -5,11 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ragtide.evaluators.judge.calls import JudgeCall, Section
+from ragtide.evaluators.judge.calls import Answer, JudgeCall, Section
 from ragtide.evaluators.judge.replies import Texts
 from ragtide.stream.judge import JudgeClient
-from tests.stream.judge.asking import judge
-from tests.stream.judge.chat_server import Sent
+from tests.stream.judge.asking import judge, kind
+from tests.stream.judge.batch_server import BatchServer
+from tests.stream.judge.chat_server import Behaviour, Sent
 
 BATCH = {"poll_s": 0.02, "max_wait_s": 15.0}
 REPLY = {"texts": ["It opens at nine."]}
@@ -26,6 +27,16 @@ CALLS = [statements(number) for number in range(6)]
 def number_of(sent: Sent) -> int:
     """The number in the text of a call."""
     return int(sent.user.split("opens at ")[1].split(".")[0])
+
+
+def kinds(results: list[Answer]) -> list[str]:
+    """The kind of each failure; "" for a reply."""
+    return ["" if one == SAID else kind(one) for one in results]
+
+
+def always(server: BatchServer, route: str, fault: Behaviour) -> None:
+    """Let every request of the route fail."""
+    server.faults[route] = [fault] * 1000
 
 
 @contextmanager
