@@ -45,6 +45,11 @@ class Resources:
         self.portion_bytes = portion_bytes
         self.largest_portion_bytes = 0  # so far
 
+    def finish(self) -> None:
+        """Say that all results are stored."""
+        if self.judge is not None:
+            self.judge.finish()
+
     def close(self) -> None:
         """Close the judge. Nothing else is open."""
         if self.judge is not None:

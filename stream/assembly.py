@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ragtide.stream.judge import Usage
 
 log = logging.getLogger(__name__)
+_GATHERED_BYTES = 256 * 1024 * 1024  # of records, for a batch of judge calls
 
 
 def restrict(
@@ -51,6 +52,12 @@ def restrict(
         others = tuple(id for id, lane in lane_of.items() if lane not in lanes)
         chosen = chosen.model_copy(update={"disabled": (*chosen.disabled, *others)})
     return settings.model_copy(update={"evaluators": chosen})
+
+
+def gather_traces(settings: Settings) -> Settings:
+    """Enlarge micro-batches to the traces whose calls `--batch` gathers: rows are the same, however they are cut."""
+    larger = {"batch_records": settings.evaluators.judge.batch_traces, "batch_bytes": _GATHERED_BYTES}
+    return settings.model_copy(update={"worker": settings.worker.model_copy(update=larger)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +99,15 @@ def assemble(
     database: Database | None = None,
     clock: Callable[[], float] = time.time,
     max_usd: float | None = None,
+    by_batch: bool = False,
 ) -> PipelineSetup:
     """Assemble the pipeline of a lane (None: of all lanes at once); raise `ConfigError`.
 
     Only models that an evaluator of the lane uses are loaded. Evaluators without their model are off, and logged.
     Without a `database` no question gets a topic, and budgets of judges are of this process alone. With `max_usd`
     judges may cost so much in all, calls in flight at the limit aside. Limits of records an hour hold for live traffic.
+    With `by_batch` judges are asked through the Batch API of their endpoints, a batch for each step of all traces of a
+    micro-batch: see `gather_traces`.
     """
     found = with_encoder_thresholds(
         registry.load(settings.evaluators) if evaluators is None else evaluators, settings.evaluators
@@ -142,7 +152,7 @@ def assemble(
         settings.evaluators.answers_cache_bytes,
         settings.evaluators.portion_bytes,
         encoders.loaded,
-        _judge(plan, settings, database, max_usd, limits_records=run_id == LIVE),
+        _judge(plan, settings, database, max_usd, by_batch=by_batch, limits_records=run_id == LIVE),
     )
     topics = None
     if encoder is not None and database is not None and settings.topics.enabled:
@@ -165,16 +175,24 @@ def assemble(
 
 
 def _judge(
-    plan: Plan, settings: Settings, database: Database | None, max_usd: float | None, limits_records: bool
+    plan: Plan,
+    settings: Settings,
+    database: Database | None,
+    max_usd: float | None,
+    *,
+    by_batch: bool,
+    limits_records: bool,
 ) -> Judge | None:
     """Return the client of judges if an evaluator asks one. It connects with the first call.
 
     Without a `database` budgets are of this process alone.
     """
     if not any(Need.JUDGE in prepared.evaluator.needs for prepared in plan.prepared):
+        if by_batch:
+            raise ConfigError("--batch is for judges, and no evaluator that runs asks one; choose some by --lane judge")
         return None
     from ragtide.stream.judge import JudgeClient, StoredLedger  # aiohttp takes a tenth of a second
 
     judge = settings.evaluators.judge
     ledger = StoredLedger(database) if database is not None and judge.has_budget else None
-    return JudgeClient(judge, ledger=ledger, max_usd=max_usd, limits_records=limits_records)
+    return JudgeClient(judge, ledger=ledger, max_usd=max_usd, limits_records=limits_records, by_batch=by_batch)

@@ -103,6 +103,14 @@ class Judge(Protocol):
         """Start the search, likewise."""
         ...
 
+    def flush(self, waiting: int) -> None:
+        """Send calls that are gathered: no further one comes before a reply. `waiting` calls and searches have none."""
+        ...
+
+    def finish(self) -> None:
+        """Say that all results are stored: what a repetition would need may be deleted when the judge is closed."""
+        ...
+
     def close(self) -> None:
         """End all calls, which fail."""
         ...

@@ -48,6 +48,8 @@ class Driver:
         for held in conversations:
             self._advance(held, partial(next, held.conversation))
         while self._waiting:
+            if self._done.empty():
+                self._judge.flush(len(self._waiting))
             key, reply = self._done.get()
             waiting = self._waiting.pop(key)
             if isinstance(reply, NotApplicable):  # limits are of one application: others may ask

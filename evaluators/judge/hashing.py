@@ -15,6 +15,12 @@ class HashingJudge:
         """One endpoint."""
         return "hashing"
 
+    def flush(self, waiting: int) -> None:
+        """Do nothing: no call is gathered."""
+
+    def finish(self) -> None:
+        """Do nothing."""
+
     def close(self) -> None:
         """Do nothing."""
 

@@ -15,6 +15,30 @@ CACHE_BYTES = 256 * 1024 * 1024
 NO_ENDPOINT = "no judge endpoint is set: add a table [evaluators.judge.endpoints.NAME] with url and model"
 
 
+class JudgeBatch(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+    """How `--batch` asks an endpoint: by files of calls, as the Batch API of OpenAI takes them."""
+
+    path: str = Field(
+        default="/v1/chat/completions",
+        pattern=r"^/[\x21-\x7e]*$",
+        description="Path that the lines of a file name. Older versions of Azure's API want /chat/completions.",
+    )
+    completion_window: str = Field(
+        default="24h", min_length=1, description="Time within which the endpoint is asked to answer."
+    )
+    max_wait_s: float = Field(
+        default=86_400.0, gt=0, description="Longest wait for a batch in seconds. Then it is cancelled."
+    )
+    poll_s: float = Field(default=60.0, gt=0, description="Longest pause between two looks at a batch. It is random.")
+    max_requests: int = Field(default=50_000, ge=1, description="Most calls in a file.")
+    max_bytes: int = Field(default=100_000_000, ge=1024, description="Most bytes of a file.")
+    input_usd_per_million: float | None = Field(
+        default=None, ge=0, description="Price of input tokens. If unset, half the endpoint's; so for the others."
+    )
+    cached_usd_per_million: float | None = Field(default=None, ge=0, description="Price of cached input tokens.")
+    output_usd_per_million: float | None = Field(default=None, ge=0, description="Price of output tokens.")
+
+
 class JudgeEndpoint(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """An endpoint that speaks the chat completions API of OpenAI."""
 
@@ -60,6 +84,8 @@ class JudgeEndpoint(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
     )
     output_usd_per_million: float = Field(default=0.0, ge=0, description="US dollars for a million output tokens.")
 
+    batch: JudgeBatch = Field(default=JudgeBatch(), description="How --batch asks it.")
+
     @field_validator("url")
     @classmethod
     def _check_url(cls, url: str) -> str:
@@ -71,6 +97,13 @@ class JudgeEndpoint(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
         if named := sorted({"max_tokens", "max_completion_tokens"} & parameters.keys()):
             raise ValueError(f"must not have {named[0]}: set max_tokens and max_tokens_field")
         return parameters
+
+    def at_batch_prices(self) -> Self:
+        """Return the same settings with the prices of batches: those of `batch`, else half."""
+        names = ("input_usd_per_million", "cached_usd_per_million", "output_usd_per_million")
+        prices = {name: (getattr(self.batch, name), getattr(self, name)) for name in names}
+        halved = {name: usual / 2 for name, (own, usual) in prices.items() if own is None and usual is not None}
+        return self.model_copy(update=halved | {name: own for name, (own, _) in prices.items() if own is not None})
 
     def reply_settings(self) -> bytes:
         """Encode the settings that change replies, for fingerprints and the keys of the cache."""
@@ -175,6 +208,12 @@ class JudgeSettings(BaseModel, extra="forbid", frozen=True):
         default=32,
         ge=1,
         description="Maximum number of sampled traces that the lane judge evaluates between two commits, about.",
+    )
+    batch_traces: int = Field(
+        default=10_000,
+        ge=1,
+        description="Maximum number of traces, those that sampling leaves out too, that --batch reads before it sends "
+        "their calls. They are in memory.",
     )
     cache: JudgeCacheSettings = Field(default=JudgeCacheSettings(), description="The cache of replies on disk.")
     search: SearchSettings = Field(default=SearchSettings(), description="The search endpoint of agents.")

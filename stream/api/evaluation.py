@@ -1,7 +1,7 @@
 """Evaluate records in this process: the pipeline of workers and replays, without Kafka and ClickHouse."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 
 from ragtide.evaluators import registry
@@ -12,7 +12,7 @@ from ragtide.stream.api.effective_settings import NO_CHANGES, Changes, evaluatio
 from ragtide.stream.api.inputs import Item, RefusedItem, Source, open_source
 from ragtide.stream.api.progress import progress_bar
 from ragtide.stream.api.result import Rejected, Result
-from ragtide.stream.assembly import assemble, restrict
+from ragtide.stream.assembly import assemble, gather_traces, restrict
 from ragtide.stream.ingest.adjustments import Adjustments, describe_unknown
 from ragtide.stream.ingest.decoding import Limits
 from ragtide.stream.ingest.normalisations import RULES
@@ -71,14 +71,19 @@ def evaluate_source(
     known: Mapping[str, Evaluator],
     progress: bool | None = None,
     max_usd: float | None = None,
+    by_batch: bool = False,
+    store: Callable[[Result], None] = lambda result: None,
 ) -> Result:
     """Evaluate the records of a source with the evaluators that the settings choose of those known.
 
-    `max_usd` limits what judges may cost in all.
+    `max_usd` limits what judges may cost in all. With `by_batch` they are asked through the Batch API.
+    Once `store` has the result, nothing is held for a repetition of this evaluation.
     """
+    if by_batch:
+        settings = gather_traces(settings)
     privacy = settings.privacy.model_copy(update={"store_embeddings": False})  # nothing is stored
     settings = settings.model_copy(update={"privacy": privacy})
-    made = assemble(settings, None, run_id=_RUN, timely=False, evaluators=known, max_usd=max_usd)
+    made = assemble(settings, None, run_id=_RUN, timely=False, evaluators=known, max_usd=max_usd, by_batch=by_batch)
     if not made.plan.prepared:
         off = "; ".join(f"{id}: {reason}" for id, reason in made.plan.unavailable.items())
         raise ConfigError(f"no evaluator can run{f': {off}' if off else ''}; `ragtide evaluators` lists all")
@@ -86,28 +91,32 @@ def evaluate_source(
     collector = Collector(made.plan.prepared)
     rejected: list[Rejected] = []
     adjustments = Adjustments()
-    with closing(made.resources), progress_bar(f"evaluating {source.name}", source.total, progress) as report:
-        for items in _slices(source, settings):
-            found = [item.record for item in items]
-            result = made.pipeline.process([one for one in found if isinstance(one, StoredRecord)])
-            collector.add(result.block, result.decoded, result.findings)
-            refused = (one for one in found if isinstance(one, RefusedItem))
-            faults = [Rejected(one.number, one.fault.key, one.fault.reason, one.fault.detail) for one in refused]
-            faults += [fault for letter in result.dead for fault in _faults(letter, limits)]
-            rejected += sorted(faults, key=lambda fault: fault.record)
-            adjustments.normalised += result.adjustments.normalised
-            adjustments.unknown += result.adjustments.unknown
-            report(items[-1].done)
-    collected = collector.finish()
-    return Result(
-        collected.traces,
-        collected.columns,
-        tuple(rejected),
-        collected.replaced,
-        dict(made.plan.unavailable),
-        tuple(_notes(adjustments)),
-        made.judge_usage_by_endpoint(),
-    )
+    with closing(made.resources):
+        with progress_bar(f"evaluating {source.name}", source.total, progress) as report:
+            for items in _slices(source, settings):
+                found = [item.record for item in items]
+                processed = made.pipeline.process([one for one in found if isinstance(one, StoredRecord)])
+                collector.add(processed.block, processed.decoded, processed.findings)
+                refused = (one for one in found if isinstance(one, RefusedItem))
+                faults = [Rejected(one.number, one.fault.key, one.fault.reason, one.fault.detail) for one in refused]
+                faults += [fault for letter in processed.dead for fault in _faults(letter, limits)]
+                rejected += sorted(faults, key=lambda fault: fault.record)
+                adjustments.normalised += processed.adjustments.normalised
+                adjustments.unknown += processed.adjustments.unknown
+                report(items[-1].done)
+        collected = collector.finish()
+        result = Result(
+            collected.traces,
+            collected.columns,
+            tuple(rejected),
+            collected.replaced,
+            dict(made.plan.unavailable),
+            tuple(_notes(adjustments)),
+            made.judge_usage_by_endpoint(),
+        )
+        store(result)
+        made.resources.finish()
+    return result
 
 
 def _name_of(one: object) -> str:

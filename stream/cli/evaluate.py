@@ -2,13 +2,14 @@
 
 import sys
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from ragtide.stream.cli.options import LANES, config_option, lanes_named, settings_from, split
-from ragtide.stream.cli.replay_settings import as_variables, set_option
+from ragtide.stream.cli.replay_settings import as_variables, batch_option, set_option
 from ragtide.stream.terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ _REJECTED = 1
     help="Write scores to this file: one JSON object per trace and evaluator.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: counts, rejected, metrics, unavailable.")
+@batch_option
 @set_option
 @config_option
 def command(
@@ -48,6 +50,7 @@ def command(
     lanes: tuple[str, ...],
     out: Path | None,
     as_json: bool,
+    by_batch: bool,
     changes: tuple[str, ...],
     config: Path | None,
 ) -> None:
@@ -65,6 +68,7 @@ def command(
       ragtide evaluate traces.jsonl --lane fast,model --out scores.jsonl
       kafka-console-consumer.sh --topic rag.traces --max-messages 100 ... | ragtide evaluate -
       ragtide evaluate traces.jsonl --evaluators rouge --set evaluators.params.rouge.use_stemmer=true
+      ragtide evaluate traces.jsonl --lane judge --batch --set evaluators.judge.cache.path=replies.db
       ragtide evaluate traces.jsonl --json | jq '.metrics[] | select(.metric == "rouge.rouge_l")'
     """
     is_input = str(file) == "-"
@@ -87,9 +91,8 @@ def command(
     else:
         source = open_source(file, largest)
     with nullcontext() if out is None else out.open("wb") as written:  # if it cannot be written, that is known first
-        result = evaluate_source(source, settings, known)
-        if written is not None:
-            _write(result, written)
+        store = partial(_write, written)
+        result = evaluate_source(source, settings, known, by_batch=by_batch, store=store)
     if as_json:
         say_json(_as_object(result))
     else:
@@ -124,8 +127,10 @@ def _as_object(result: "Result") -> dict[str, Any]:
     }
 
 
-def _write(result: "Result", file: BinaryIO) -> None:
+def _write(file: BinaryIO | None, result: "Result") -> None:
     import msgspec
 
-    encode = msgspec.json.Encoder().encode
-    file.writelines(encode(score) + b"\n" for score in result.scores())
+    if file is not None:
+        encode = msgspec.json.Encoder().encode
+        file.writelines(encode(score) + b"\n" for score in result.scores())
+        file.flush()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ragtide.stream.cli.options import EventTime, FiniteRange, config_option, lanes_named, settings_from, split
-from ragtide.stream.cli.replay_settings import as_variables, choose, set_option
+from ragtide.stream.cli.replay_settings import as_variables, batch_option, choose, set_option
 from ragtide.stream.terminal import say
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Longest delay between a trace's event time and its arrival at the broker. Default: ingest.max_age_s.",
 )
+@batch_option
 @set_option
 @config_option
 def command(
@@ -73,6 +74,7 @@ def command(
     evaluators: tuple[str, ...],
     lanes: tuple[str, ...],
     late_s: float | None,
+    by_batch: bool,
     changes: tuple[str, ...],
     config: Path | None,
 ) -> None:
@@ -89,6 +91,7 @@ def command(
       ragtide replay --run stems --offsets rag.traces:0:500-900 --set evaluators.params.rouge.use_stemmer=true
       ragtide replay --run import --file traces.jsonl
       ragtide replay --run rules --file traces.jsonl --lane fast                    # loads no encoder and no model
+      ragtide replay --run judged --from 2026-03-02 --to 2026-03-03 --lane judge --batch
       ragtide replay --run live --from 2026-03-02T09:00Z --to 2026-03-02T11:00Z   # backfill an outage
     """
     by_time = topics or start or end or late_s is not None
@@ -108,7 +111,7 @@ def command(
         source = _offset_source(settings, split(offsets))
     else:
         source = _topic_source(settings, split(topics), interval, late_s)
-    done = fill(settings, run_id, source, interval)
+    done = fill(settings, run_id, source, interval, by_batch=by_batch)
     say(f"run {run_id}: {done.traces:,} traces, {done.dead_letters:,} dead letters, from {source.description}")
 
 
@@ -156,10 +159,12 @@ def fill(
     interval: "Interval | None" = None,
     on_stored: "Callable[[Sequence[Record]], None] | None" = None,
     event_bounds: "EventBounds | None" = None,
+    by_batch: bool = False,
 ) -> "RunRow":
     """Replay `source` into a run, with a bar, and return the run. `on_stored`: see `ragtide.stream.replay.loop.replay`.
 
-    Records beyond `event_bounds` are dead letters.
+    Records beyond `event_bounds` are dead letters. With `by_batch` judges are asked through the Batch API of their
+    endpoints.
 
     Once the run is claimed, Ctrl-C and SIGTERM stop it with a hint how to continue; stored rows stay.
     """
@@ -167,13 +172,17 @@ def fill(
 
     from ragtide.sinks.clickhouse.database import Database
     from ragtide.sinks.clickhouse.sink import ClickHouseSink
-    from ragtide.stream.assembly import assemble
+    from ragtide.stream.assembly import assemble, gather_traces
     from ragtide.stream.cli.replay_progress import show_progress
+    from ragtide.stream.replay.gathered import GatheredSource
     from ragtide.stream.replay.loop import replay
     from ragtide.stream.replay.runs import COMPLETED, Runs
     from ragtide.stream.telemetry.logs import configure
 
     configure(settings.telemetry)
+    if by_batch:
+        settings = gather_traces(settings)
+        source = GatheredSource(source, settings.worker.batch_records, settings.worker.batch_bytes)
     database = Database(settings.clickhouse)
     sink = ClickHouseSink(database)
     runner = asyncio.Runner()
@@ -188,6 +197,7 @@ def fill(
             interval=interval,
             event_bounds=event_bounds,
             database=database,
+            by_batch=by_batch,
         )
         runs = Runs(database)
         with _interrupt_on_sigterm():
@@ -195,11 +205,13 @@ def fill(
             rows = settings.worker.block_rows
             try:
                 with show_progress(run_id, resumed=run.traces if run.state != COMPLETED else 0) as report:
-                    return runner.run(
+                    completed = runner.run(
                         replay(
                             source, made.pipeline, sink, runs, run, block_rows=rows, report=report, on_stored=on_stored
                         )
                     )
+                made.resources.finish()
+                return completed
             finally:  # what was spent before an error counts too
                 for line in made.judge_usage():
                     say(line, err=True)

@@ -1,4 +1,4 @@
-"""Changed settings of a replay: --set, --evaluators and --lane."""
+"""Settings of one run: --set, --evaluators, --lane and --batch."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,6 +20,17 @@ def set_option(command: Command) -> Command:
         multiple=True,
         metavar="NAME=VALUE",
         help="Setting for this run only, by its dotted name, e.g. evaluators.params.ID.PARAMETER=VALUE.",
+    )(command)
+
+
+def batch_option(command: Command) -> Command:
+    """--batch: `by_batch`."""
+    return click.option(
+        "--batch",
+        "by_batch",
+        is_flag=True,
+        help="Ask judges through the Batch API of their endpoints: usually at half the price, replies within a day. "
+        "Needs evaluators.judge.cache.path.",
     )(command)
 
 

@@ -8,13 +8,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from copy import deepcopy
 from functools import partial
 
 import msgspec
 
-from ragtide.evaluators.errors import RagtideError
+from ragtide.evaluators.errors import ConfigError, RagtideError
 from ragtide.evaluators.judge.calls import Answer, Asker, Done, JudgeCall, SearchCall, SearchResults
 from ragtide.evaluators.judge.fences import REPAIR, instructions, render_inputs
 from ragtide.evaluators.judge.prompt_files import load_prompt
@@ -23,9 +23,12 @@ from ragtide.evaluators.judge.replies import JudgeReply
 from ragtide.evaluators.judge.settings import JudgeEndpoint, JudgeSettings
 from ragtide.evaluators.outcome import Failed
 from ragtide.evaluators.run import where
-from ragtide.stream.judge.endpoint import CallFailed, Endpoint, Request, check_certificates
+from ragtide.stream.judge.batch_endpoint import BatchEndpoint
+from ragtide.stream.judge.batch_state import BatchState
+from ragtide.stream.judge.connection import CallFailed, check_certificates
+from ragtide.stream.judge.endpoint import Endpoint
 from ragtide.stream.judge.limits import Ledger, LeftOut, Limits, MemoryLedger
-from ragtide.stream.judge.protocol import Completion, Message
+from ragtide.stream.judge.protocol import Completion, Message, Request
 from ragtide.stream.judge.record_limits import RecordLimits
 from ragtide.stream.judge.reply_cache import ReplyCache
 from ragtide.stream.judge.search import SearchEndpoint
@@ -42,8 +45,9 @@ class JudgeClient:
 
     Budgets are taken from the `ledger`; without one they are of this process alone. `max_usd` limits all calls of the
     client together. `now` is in seconds since 1970. Without `limits_records` evaluators' limits of records an hour do
-    not hold: they are meant for live traffic, and a run would have but the first few of its records evaluated.
-    Raises `ConfigError` for a file of certificates or a cache that cannot be used.
+    not hold: they are meant for live traffic, and a run would have but the first few of its records evaluated. With
+    `by_batch` calls are gathered until `flush`, and sent through the Batch API of endpoints.
+    Raises `ConfigError` for a file of certificates or a cache that cannot be used, and for batches without a cache.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class JudgeClient:
         now: Callable[[], float] = time.time,
         max_usd: float | None = None,
         limits_records: bool = True,
+        by_batch: bool = False,
     ) -> None:
         self._settings = settings
         self._limits = Limits(settings, ledger or MemoryLedger(), now, max_usd=max_usd)
@@ -62,7 +67,14 @@ class JudgeClient:
         for name, endpoint in settings.endpoints.items():
             check_certificates(f"evaluators.judge.endpoints.{name}.ca_file", endpoint.ca_file)
         check_certificates("evaluators.judge.search.ca_file", settings.search.ca_file)
-        self._cache = ReplyCache(settings.cache.path, settings.cache.max_bytes) if settings.cache.path else None
+        self._batches = _batch_state(settings, now) if by_batch else None
+        try:
+            self._cache = ReplyCache(settings.cache.path, settings.cache.max_bytes) if settings.cache.path else None
+        except BaseException:
+            if self._batches is not None:  # else no other client could use its file
+                self._batches.close()
+            raise
+        self._now = now
         self._constant: dict[tuple[str, type[JudgeReply]], str] = {}
         self._usage: dict[UsageKey, Usage] = {}
         self._on_usage: Callable[[UsageKey, Usage], None] | None = None
@@ -70,10 +82,11 @@ class JudgeClient:
         self._start_lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._endpoints: dict[str, Endpoint] = {}  # of the loop's thread, as all below
+        self._endpoints: dict[str, Endpoint | BatchEndpoint] = {}  # of the loop's thread, as all below
         self._search_endpoint: SearchEndpoint | None = None
         self._tasks: set[asyncio.Task[Answer]] = set()
-        self._is_closed = False
+        self._is_flushed = False  # no call comes before a reply
+        self._is_finished = self._is_closed = False
 
     def endpoint_of(self, evaluator: str) -> str:
         """Return the name of the endpoint that the evaluator asks."""
@@ -99,6 +112,14 @@ class JudgeClient:
             pass
         done(_CLOSED)
 
+    def flush(self, waiting: int) -> None:
+        """Send calls that are gathered: no further one comes before a reply. `waiting` calls have none yet."""
+        loop = self._loop
+        if self._batches is None or loop is None:
+            return
+        with suppress(RuntimeError):  # closed meanwhile: all calls have ended
+            loop.call_soon_threadsafe(self._flush, waiting)
+
     def usage(self) -> Mapping[UsageKey, Usage]:
         """Return a copy of the sums so far."""
         with self._usage_lock:
@@ -107,6 +128,10 @@ class JudgeClient:
     def report_to(self, on_usage: Callable[[UsageKey, Usage], None]) -> None:
         """Call `on_usage` from the loop's thread with everything that is counted from now on."""
         self._on_usage = on_usage
+
+    def finish(self) -> None:
+        """Say that all results are stored: the close may forget batches that were read, and delete their files."""
+        self._is_finished = True
 
     def close(self) -> None:
         """End all calls, which fail, and the loop."""
@@ -119,6 +144,8 @@ class JudgeClient:
             self._settle()
         if self._cache is not None:
             self._cache.close()
+        if self._batches is not None:
+            self._batches.close()
         atexit.unregister(self.close)
 
     def _settle(self) -> None:
@@ -147,11 +174,15 @@ class JudgeClient:
 
     async def _finish(self) -> None:
         await asyncio.sleep(0)  # calls that were submitted before the end
+        is_done = self._is_finished and not self._tasks
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for endpoint in self._endpoints.values():
-            await endpoint.close()
+            if isinstance(endpoint, BatchEndpoint):
+                await endpoint.close(is_done=is_done)
+            else:
+                await endpoint.close()
         if self._search_endpoint is not None:
             await self._search_endpoint.close()
         await asyncio.sleep(0)  # aiohttp closes sockets in the next turn
@@ -164,7 +195,19 @@ class JudgeClient:
     def _end(self, done: Done, task: "asyncio.Task[Answer]") -> None:
         """Tell whoever waits: a task that is cancelled before it begins runs nothing of its own."""
         self._tasks.discard(task)
+        self._is_flushed = False  # whoever waits may make further calls
         done(_CLOSED if task.cancelled() else task.result())
+
+    def _flush(self, waiting: int) -> None:
+        self._is_flushed = waiting == len(self._tasks)  # else a reply is on its way
+        self._send_gathered()
+
+    def _send_gathered(self) -> None:
+        """Send what is gathered if every call waits for a batch. A search that is under way may lead to a call."""
+        batched = [one for one in self._endpoints.values() if isinstance(one, BatchEndpoint)]
+        if self._is_flushed and sum(one.waiting for one in batched) == len(self._tasks):
+            for one in batched:
+                one.send()
 
     async def _answer(self, work: _Work, asker: Asker) -> Answer:
         key = UsageKey(self.endpoint_of(asker.evaluator), asker.evaluator, asker.trace.app)
@@ -210,7 +253,7 @@ class JudgeClient:
         return reply
 
     async def _complete(
-        self, endpoint: Endpoint, request: Request, asker: Asker, key: UsageKey, is_repair: bool = False
+        self, endpoint: Endpoint | BatchEndpoint, request: Request, asker: Asker, key: UsageKey, is_repair: bool = False
     ) -> Completion:
         said = await endpoint.complete(request, asker.trace, self._limits.of(key.app))
         tokens = said.tokens
@@ -269,9 +312,14 @@ class JudgeClient:
         if self._on_usage is not None:
             self._on_usage(key, used)
 
-    def _endpoint(self, name: str) -> Endpoint:
+    def _endpoint(self, name: str) -> Endpoint | BatchEndpoint:
         if name not in self._endpoints:
-            self._endpoints[name] = Endpoint(name, self._settings.endpoints[name], seed=self._seed)
+            settings = self._settings.endpoints[name]
+            self._endpoints[name] = (
+                Endpoint(name, settings, seed=self._seed)
+                if self._batches is None
+                else BatchEndpoint(name, settings, self._batches, self._send_gathered, self._now, self._seed)
+            )
         return self._endpoints[name]
 
     def _instructions(self, call: JudgeCall) -> str:
@@ -279,6 +327,16 @@ class JudgeClient:
         if at not in self._constant:
             self._constant[at] = instructions(load_prompt(call.prompt, self._settings), call.reply)
         return self._constant[at]
+
+
+def _batch_state(settings: JudgeSettings, now: Callable[[], float]) -> BatchState:
+    path = settings.cache.path
+    if path is None:
+        raise ConfigError(
+            "--batch needs evaluators.judge.cache.path: the replies of a batch are kept there, so that a command that "
+            "is stopped pays for no call twice"
+        )
+    return BatchState(path.with_name(f"{path.name}.batches"), now())
 
 
 def _unreadable(call: JudgeCall, said: Completion, why: str) -> CallFailed:

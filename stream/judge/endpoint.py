@@ -1,61 +1,32 @@
-"""One endpoint: sends a request until it is answered, or says why it is not. The only place that tries again."""
+"""One endpoint, asked directly: sends a request until it is answered, or says why it is not. It makes all retries."""
 
 import asyncio
 import random
-import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import aiohttp
 from yarl import URL
 
-from ragtide.evaluators.errors import ConfigError, Transient
+from ragtide.evaluators.errors import Transient
 from ragtide.evaluators.judge.calls import TraceCalls
-from ragtide.evaluators.judge.replies import JudgeReply
 from ragtide.evaluators.judge.settings import JudgeEndpoint
-from ragtide.sinks.retry_after import retry_after_s
 from ragtide.stream.judge.breaker import Breaker
+from ragtide.stream.judge.connection import (
+    JSON,
+    UNKNOWN_FIELD,
+    CallFailed,
+    Miss,
+    lost_connection,
+    open_session,
+    read_body,
+    rejected,
+)
 from ragtide.stream.judge.limits import CallLimit
-from ragtide.stream.judge.protocol import MODES, Completion, Message, decode_answer, encode_request, error_code
+from ragtide.stream.judge.protocol import MODES, Completion, Request, decode_answer, encode_request
 from ragtide.stream.judge.slots import Slots
-from ragtide.stream.judge.usage import Tokens, cost_usd
-
-_MOST_BYTES = 4 * 1024 * 1024  # of an answer
-_AGAIN = frozenset((408, 425))  # and every 5xx
-_UNKNOWN_FIELD = frozenset((400, 422, 501))  # statuses of endpoints that do not know response_format
-_THROTTLED = 429
-
-
-class CallFailed(Exception):
-    """A call has no answer. `kind` and `detail` are those of the outcome; neither quotes the request or the answer."""
-
-    def __init__(self, kind: str, detail: str) -> None:
-        super().__init__(detail)
-        self.kind, self.detail = kind, detail
-
-
-@dataclass(frozen=True, slots=True)
-class _Miss:
-    """A failed attempt. `again`: another may succeed. `broken`: it counts for the breaker. `lost`: it may be billed."""
-
-    kind: str
-    why: str
-    status: int = 0
-    again: bool = False
-    broken: bool = False
-    lost: bool = False
-    wait_s: float | None = None  # asked for by the endpoint
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """Messages, and the form of the reply."""
-
-    messages: tuple[Message, ...]
-    form: type[JudgeReply]
-    vote: int = 0
+from ragtide.stream.judge.usage import cost_usd, most_usd
 
 
 @dataclass(slots=True)
@@ -84,13 +55,7 @@ class Endpoint:
         self._structured = _Structured(MODES[0] if auto else settings.structured, known=not auto)
         base = URL(settings.url)
         self._url = (base / "chat" / "completions").with_query(base.query)
-        context = certificates(settings.ca_file)
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=context),
-            headers=_headers(settings),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(),  # none of its own: see `_send`
-        )
+        self._session = open_session(settings, aiohttp.ClientTimeout())  # no limit of its own: see `_send`
 
     async def close(self) -> None:
         """Close all connections."""
@@ -122,7 +87,7 @@ class Endpoint:
                 await asyncio.sleep(pause_s)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _send_within(self, limit: CallLimit | None, request: Request, trace: TraceCalls) -> Completion | _Miss:
+    async def _send_within(self, limit: CallLimit | None, request: Request, trace: TraceCalls) -> Completion | Miss:
         """Send the request if there is money for it, and charge it, whatever happens to it."""
         if limit is None:
             return await self._send(request, self._attempt_s(trace))
@@ -131,7 +96,7 @@ class Endpoint:
         except Transient as error:
             raise CallFailed("judge_unavailable", f"the ledger of budgets does not answer: {error}") from None
         limit_s = self._attempt_s(trace)
-        usd = self._most_usd(request)
+        usd = most_usd(len(encode_request(request, self.settings, MODES[0])), self.settings)
         try:
             got = await self._send(request, limit_s)
             if isinstance(got, Completion):
@@ -141,11 +106,6 @@ class Endpoint:
             return got
         finally:  # a call that is cancelled may cost money too
             limit.charge(usd)
-
-    def _most_usd(self, request: Request) -> float:
-        """Return the most that a call can cost whose answer is lost: a token has at least one byte."""
-        sent_bytes = len(encode_request(request.messages, request.form, self.settings, MODES[0], request.vote))
-        return cost_usd(Tokens(sent_bytes, 0, self.settings.max_tokens, reported=False), self.settings)
 
     async def _sleep(self, pause_s: float, trace: TraceCalls) -> None:
         if pause_s <= 0:
@@ -178,15 +138,15 @@ class Endpoint:
     def _pause_s(self, attempt: int) -> float:
         return self._random.uniform(0, min(self.settings.retry_max_s, self.settings.retry_base_s * 2.0**attempt))
 
-    async def _send(self, request: Request, limit_s: float) -> Completion | _Miss:
+    async def _send(self, request: Request, limit_s: float) -> Completion | Miss:
         """Send the request. `limit_s` holds for all that this takes, finding out the structured output too."""
         try:
             async with asyncio.timeout(limit_s):
                 return await self._post_structured(request)
         except TimeoutError:
-            return _Miss("judge_timeout", f"no answer within {limit_s:.3g} s", again=True, broken=True, lost=True)
+            return Miss("judge_timeout", f"no answer within {limit_s:.3g} s", again=True, broken=True, lost=True)
 
-    async def _post_structured(self, request: Request) -> Completion | _Miss:
+    async def _post_structured(self, request: Request) -> Completion | Miss:
         """Post the request with the structured output that the endpoint has. The first call finds out which."""
         known = self._structured
         if not known.known and known.asking:
@@ -199,8 +159,8 @@ class Endpoint:
         finally:
             known.found_out.set()
 
-    async def _find_out(self, request: Request) -> Completion | _Miss:
-        got: Completion | _Miss = await self._post(request, MODES[0])
+    async def _find_out(self, request: Request) -> Completion | Miss:
+        got: Completion | Miss = await self._post(request, MODES[0])
         first = got
         for mode in MODES:
             if mode != MODES[0]:
@@ -208,68 +168,20 @@ class Endpoint:
             if isinstance(got, Completion):
                 self._structured.mode, self._structured.known = mode, True
                 return got
-            if got.status not in _UNKNOWN_FIELD:
+            if got.status not in UNKNOWN_FIELD:
                 return got
         return first  # it is not the field that it rejects
 
-    async def _post(self, request: Request, mode: str) -> Completion | _Miss:
-        body = encode_request(request.messages, request.form, self.settings, mode, request.vote)
+    async def _post(self, request: Request, mode: str) -> Completion | Miss:
+        body = encode_request(request, self.settings, mode)
         try:
-            async with self._session.post(self._url, data=body, allow_redirects=False) as answer:
+            async with self._session.post(self._url, data=body, headers=JSON, allow_redirects=False) as answer:
                 status, headers = answer.status, answer.headers
                 read = await read_body(answer)
         except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: an answer that is no HTTP
-            why, lost = f"no connection ({type(error).__name__})", not isinstance(error, aiohttp.ClientConnectorError)
-            return _Miss("judge_unavailable", why, again=True, broken=True, lost=lost)
+            return lost_connection(error)
         if status == 200:
             completion = decode_answer(read, len(body)) if read is not None else None
             why = "the answer is not a chat completion"
-            return completion or _Miss("judge_unavailable", why, status, again=True, broken=True, lost=True)
-        return _rejected(status, headers, read or b"")
-
-
-def check_certificates(setting: str, ca_file: Path | None) -> None:
-    """Raise `ConfigError` if the file of certificates cannot be used."""
-    try:
-        certificates(ca_file)
-    except OSError as error:  # SSLError is one
-        raise ConfigError(f"{setting}: {ca_file} cannot be used: {type(error).__name__}") from None
-
-
-def certificates(ca_file: Path | None) -> ssl.SSLContext | bool:
-    """Return what an endpoint's certificate is checked by. Raises `OSError`."""
-    return ssl.create_default_context(cafile=ca_file) if ca_file else True
-
-
-def _headers(settings: JudgeEndpoint) -> dict[str, str]:
-    headers = {"Content-Type": "application/json"}
-    if key := settings.api_key.get_secret_value().strip():
-        headers |= {settings.api_key_header: key} if settings.api_key_header else {"Authorization": f"Bearer {key}"}
-    return headers | {name: value.get_secret_value() for name, value in settings.headers.items()}
-
-
-def is_passing(status: int) -> bool:
-    """Whether a request with this status may succeed if it is sent again."""
-    return status == _THROTTLED or status in _AGAIN or status >= 500
-
-
-async def read_body(answer: aiohttp.ClientResponse) -> bytes | None:
-    """Return the body, or None if it is too large."""
-    read = bytearray()
-    async for part in answer.content.iter_any():
-        read += part
-        if len(read) > _MOST_BYTES:
-            answer.close()
-            return None
-    return bytes(read)
-
-
-def _rejected(status: int, headers: Mapping[str, str], body: bytes) -> _Miss:
-    code = error_code(body)
-    why = f"status {status}{f' ({code})' if code else ''}"
-    wait_s = retry_after_s(headers.get("Retry-After"), time.time())
-    if status == _THROTTLED:
-        return _Miss("judge_throttled", why, status, again=True, wait_s=wait_s)
-    if is_passing(status):
-        return _Miss("judge_unavailable", why, status, again=True, broken=True, wait_s=wait_s)
-    return _Miss("judge_rejected", why, status)
+            return completion or Miss("judge_unavailable", why, status, again=True, broken=True, lost=True)
+        return rejected(status, headers, read or b"")

@@ -6,11 +6,15 @@ the same money twice. A process that ends in order gives back what is left. Each
 before it is sent, so that at the limit only calls in flight are paid for beyond the budget. An attempt whose answer was
 lost is charged at the most that it can cost: the endpoint may have done its work.
 
+Calls of a batch are paid for later. The most that each can cost is reserved before the batch is sent, and settled
+afterwards, so that batches never exceed the budget.
+
 Calls of a minute. The first call about a trace is left out if there is no room for it. Later ones wait: what was paid
 for the trace would be lost.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,8 +28,12 @@ from ragtide.evaluators.outcome import NotApplicable
 
 LEASES = 20  # of a day's budget: a process that is killed loses at most one
 _RETRY_S = 1.0  # until a ledger that does not answer is asked again
+_log = logging.getLogger(__name__)
 _RECHECK_S = 60.0  # until a spent budget is looked at again: another process may have given some back
 _BURST_S = 10.0  # of calls that may be sent at once
+
+
+Settle = Callable[[float], None]  # takes what a call did cost, in place of what was reserved for it
 
 
 class LeftOut(Exception):
@@ -81,6 +89,10 @@ class CallLimit(Protocol):
 
     def charge(self, usd: float) -> None:
         """See `AppLimit.charge`."""
+        ...
+
+    async def reserve(self, usd: float, latest_s: float) -> Settle:
+        """See `AppLimit.reserve`."""
         ...
 
 
@@ -179,29 +191,52 @@ class AppLimit:
 
     async def check_budget(self, latest_s: float) -> None:
         """Raise `LeftOut` if the day's money is spent, and `Transient` if nobody can tell until `latest_s`."""
+        await self._lease(0.0, latest_s)
+
+    async def reserve(self, usd: float, latest_s: float) -> Settle:
+        """Charge the most that a call can cost, and return the function that takes what it did cost.
+
+        Raises `LeftOut` if the day's money does not cover it, and `Transient` if nobody can tell until `latest_s`.
+        """
+        await self._lease(usd, latest_s)
+        self.charge(usd)
+        purse = self._day_budget
+
+        def settle(cost_usd: float) -> None:
+            purse.spent_usd += cost_usd - usd  # of a day that is over nobody spends
+
+        return settle
+
+    async def _lease(self, usd: float, latest_s: float) -> None:
+        """Lease enough to spend `usd`, or anything for 0. Raises as `reserve` does."""
         budget_usd = self.limit.usd_per_day
         if budget_usd is None:
             return
-        if self._has_money():
+        if self._has_money(usd):
             return
+        is_reported = False
         async with self._leasing:
-            while not self._has_money():
+            while not self._has_money(usd):
                 purse = self._day_budget
                 if purse.asked_s is not None and self.clock() < purse.asked_s + _RECHECK_S:
                     raise LeftOut(OVER_BUDGET)
                 spent_usd = purse.spent_usd
-                wanted_usd = spent_usd + budget_usd / LEASES
+                wanted_usd = spent_usd + max(usd, budget_usd / LEASES)
                 purse.may_have_lease = True
                 try:
                     purse.leased_usd = await asyncio.to_thread(
                         self.ledger.lease, purse.day, self.app, wanted_usd, spent_usd, budget_usd
                     )
-                except Transient:
+                except Transient as error:
                     if self.clock() + _RETRY_S > latest_s:
                         raise
+                    if not is_reported:
+                        _log.warning("the ledger of the judge's budgets does not answer, and is asked again: %s", error)
+                        is_reported = True
                     await asyncio.sleep(_RETRY_S)
                     continue
-                purse.asked_s = self.clock() if purse.leased_usd <= spent_usd else None
+                is_short = purse.leased_usd <= spent_usd or purse.leased_usd < spent_usd + usd
+                purse.asked_s = self.clock() if is_short else None
 
     def charge(self, usd: float) -> None:
         """Count the cost of a call on the day that it ends."""
@@ -215,10 +250,12 @@ class AppLimit:
             self.ledger.settle(purse.day, self.app, purse.spent_usd)
             purse.leased_usd, purse.may_have_lease = purse.spent_usd, False
 
-    def _has_money(self) -> bool:
+    def _has_money(self, usd: float = 0.0) -> bool:
+        """Whether the lease covers `usd`, or has anything left for 0."""
         if self._day_budget.day != (today := self._today()):
             self._day_budget = _DayBudget(today)  # the lease of yesterday stays as it is: nobody spends from that day
-        return self._day_budget.spent_usd < self._day_budget.leased_usd
+        purse = self._day_budget
+        return purse.spent_usd < purse.leased_usd and purse.spent_usd + usd <= purse.leased_usd
 
     def _today(self) -> date:
         return datetime.fromtimestamp(self.now(), UTC).date()
@@ -255,3 +292,18 @@ class _BothLimits:
         """Charge both."""
         self.own.charge(usd)
         self.total.charge(usd)
+
+    async def reserve(self, usd: float, latest_s: float) -> Settle:
+        """Reserve of both, or of none."""
+        settle_own = await self.own.reserve(usd, latest_s)
+        try:
+            settle_total = await self.total.reserve(usd, latest_s)
+        except BaseException:
+            settle_own(0.0)
+            raise
+
+        def settle(cost_usd: float) -> None:
+            settle_own(cost_usd)
+            settle_total(cost_usd)
+
+        return settle

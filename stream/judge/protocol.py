@@ -1,6 +1,7 @@
 """The chat completions API: requests, answers and errors, as far as judges need them."""
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -19,6 +20,15 @@ class Message(msgspec.Struct, frozen=True):
 
     role: str
     content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Messages, and the form of the reply."""
+
+    messages: tuple[Message, ...]
+    form: type[JudgeReply]
+    vote: int = 0
 
 
 class Completion(msgspec.Struct, frozen=True):
@@ -68,16 +78,14 @@ class _ErrorAnswer(msgspec.Struct, frozen=True):
     error: _Error
 
 
-def encode_request(
-    messages: tuple[Message, ...], form: type[JudgeReply], settings: JudgeEndpoint, mode: str, vote: int
-) -> bytes:
+def encode_request(request: Request, settings: JudgeEndpoint, mode: str) -> bytes:
     """Return the body of a request. Votes need a temperature: at 0 all would be alike."""
-    body: dict[str, Any] = {"model": settings.model, "messages": messages}
+    body: dict[str, Any] = {"model": settings.model, "messages": request.messages}
     if settings.temperature is not None:
-        body["temperature"] = max(settings.temperature, 0.7) if vote else settings.temperature
+        body["temperature"] = max(settings.temperature, 0.7) if request.vote else settings.temperature
     body[settings.max_tokens_field] = settings.max_tokens
     if mode == "json_schema":
-        schema = {"name": form.__name__.lower(), "strict": True, "schema": schema_of(form)}
+        schema = {"name": request.form.__name__.lower(), "strict": True, "schema": schema_of(request.form)}
         body["response_format"] = {"type": mode, "json_schema": schema}
     elif mode == "json_object":
         body["response_format"] = {"type": mode}
@@ -107,8 +115,12 @@ def error_code(body: bytes) -> str:
         error = msgspec.json.decode(body, type=_ErrorAnswer).error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
-    codes = (code for code in (error.code, error.type) if isinstance(code, str) and len(code) <= _LONGEST_CODE)
-    return next((code for code in codes if _CODE.match(code)), "")
+    return safe_code(error.code) or safe_code(error.type)
+
+
+def safe_code(code: object) -> str:
+    """Return the code, or "" for something that could be a key or a user's text."""
+    return code if isinstance(code, str) and len(code) <= _LONGEST_CODE and _CODE.match(code) else ""
 
 
 def _tokens(usage: _Usage | None) -> Tokens | None:

@@ -21,7 +21,7 @@ from ragtide.evaluators.errors import Transient
 from ragtide.evaluators.judge.calls import SearchResults, TraceCalls
 from ragtide.evaluators.judge.search_settings import SearchSettings
 from ragtide.sinks.retry_after import retry_after_s
-from ragtide.stream.judge.endpoint import CallFailed, certificates, is_passing, read_body
+from ragtide.stream.judge.connection import CallFailed, certificates, is_passing, read_body
 from ragtide.stream.judge.limits import CallLimit
 from ragtide.stream.judge.slots import Slots
 

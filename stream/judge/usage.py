@@ -86,3 +86,8 @@ def cost_usd(tokens: Tokens, prices: JudgeEndpoint) -> float:
     fresh = max(0, tokens.input - tokens.cached)
     total = fresh * prices.input_usd_per_million + tokens.cached * cached_price
     return (total + tokens.output * prices.output_usd_per_million) / _MILLION
+
+
+def most_usd(sent_bytes: int, settings: JudgeEndpoint) -> float:
+    """Return the most that a call can cost whose answer is lost: a token has at least one byte."""
+    return cost_usd(Tokens(sent_bytes, 0, settings.max_tokens, reported=False), settings)

@@ -34,25 +34,29 @@ def rejected_by_block(rejected: Sequence[RejectedRow], blocks: Sequence[Block]) 
 def dead_letters_of(rejected: Sequence[RejectedRow], records: Sequence[Record]) -> list[DeadLetter]:
     """One dead letter per record with rejected rows; marks and rows of dead letters have none.
 
-    `records` are those of the rows, all of one partition: a row identifies its record by the version only.
+    `records` are those of the rows. A row identifies its record by the version only, so records of several partitions
+    must have different ones.
     """
-    if len({(record.topic, record.partition) for record in records}) > 1:
-        raise ValueError("records of several partitions: an offset does not tell them apart")
-    by_version = dict(_known_versions(records))
-    letters: dict[int, DeadLetter] = {}
+    by_version: dict[int, Record] = {}
+    for known, record in known_versions(records):
+        other = by_version.setdefault(known, record)
+        if (other.topic, other.partition) != (record.topic, record.partition):
+            raise ValueError("records of several partitions with one version: it does not tell them apart")
+        by_version[known] = record
+    letters: dict[tuple[str, int, int], DeadLetter] = {}
     for one in rejected:
         version = getattr(one.row, "version", None)
-        record = None if version is None else by_version[without_evaluator(version)]
-        where = "" if record is None else f" (offset {record.offset})"
+        found = None if version is None else by_version[without_evaluator(version)]
+        where = "" if found is None else f" (offset {found.offset})"
         log.error("the sink refused a row of table %s%s: %s", one.table, where, one.reason)
-        if record is not None:
-            letter = DeadLetter(record, "refused", "sink", f"{one.table}: {one.reason}")
-            letters.setdefault(record.offset, letter)
+        if found is not None:
+            letter = DeadLetter(found, "refused", "sink", f"{one.table}: {one.reason}")
+            letters.setdefault((found.topic, found.partition, found.offset), letter)
     return list(letters.values())
 
 
-def _known_versions(records: Sequence[Record]) -> Iterator[tuple[int, Record]]:
-    """Versions of the records, enriching ones included; those with invalid headers have no rows."""
+def known_versions(records: Sequence[Record]) -> Iterator[tuple[int, Record]]:
+    """Yield the versions of the records, enriching ones included; those with invalid headers have no rows."""
     for record in records:
         with suppress(BadRecord):
             yield version_of(resolve_enrichment(record)), record

@@ -36,6 +36,12 @@ class ScriptedJudge:
         self.searches.append(call.query)
         done(self._rules["search"](call))
 
+    def flush(self, waiting: int) -> None:
+        pass
+
+    def finish(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 

@@ -43,6 +43,13 @@ def test_rows_about_dead_letters_and_progress_become_none() -> None:
     assert dead_letters_of(refused(dead(7), progress(0, 7)), [record(7)]) == []
 
 
-def test_records_of_several_partitions_are_not_guessed_at() -> None:
-    with pytest.raises(ValueError, match="several partitions"):
-        dead_letters_of(refused(trace("t", version=version_of(record(7)))), [record(7), record(7, partition=1)])
+def test_records_of_several_partitions_are_told_apart_by_their_versions() -> None:
+    records = [record(7), record(7, partition=1)]
+    rows = [trace("t", version=version_of(one)) for one in records]
+    letters = dead_letters_of(refused(*rows), records)
+    assert [letter.record for letter in letters] == records
+
+
+def test_records_of_several_partitions_with_one_version_are_not_guessed_at() -> None:
+    with pytest.raises(ValueError, match="several partitions with one version"):
+        dead_letters_of(refused(trace("t", version=version_of(record(7)))), [record(7), record(7, partition=255)])

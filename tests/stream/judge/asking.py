@@ -24,18 +24,22 @@ def verdicts(count: int, text: str = "claim") -> JudgeCall:
 
 
 @contextmanager
-def judge(url: str, more: Mapping[str, Any] | None = None, **endpoint: Any) -> Iterator[JudgeClient]:
+def judge(
+    url: str, more: Mapping[str, Any] | None = None, by_batch: bool = False, **endpoint: Any
+) -> Iterator[JudgeClient]:
     """A client with one endpoint; `endpoint` are its settings, `more` the other settings of judges."""
     own = {"url": url, "model": "m-1", "api_key": KEY, **FAST, **endpoint}
-    client = JudgeClient(JudgeSettings.model_validate({"endpoints": {"local": own}, **(more or {})}), seed=1)
+    settings = JudgeSettings.model_validate({"endpoints": {"local": own}, **(more or {})})
+    client = JudgeClient(settings, seed=1, by_batch=by_batch)
     try:
         yield client
+        client.finish()
     finally:
         client.close()
 
 
 def ask_all(client: JudgeClient, calls: Sequence[JudgeCall], asker: Asker | None = None) -> list[Answer]:
-    """Make all calls at once; their results in order."""
+    """Make all calls at once, as the driver does; their results in order."""
     done: SimpleQueue[tuple[int, Answer]] = SimpleQueue()
 
     def keep(at: int, result: Answer) -> None:
@@ -43,7 +47,12 @@ def ask_all(client: JudgeClient, calls: Sequence[JudgeCall], asker: Asker | None
 
     for at, call in enumerate(calls):
         client.submit(call, asker or Asker("e", TraceCalls("shop")), partial(keep, at))
-    found = dict(done.get(timeout=LIMIT_S) for _ in calls)
+    found: dict[int, Answer] = {}
+    while len(found) < len(calls):
+        if done.empty():
+            client.flush(len(calls) - len(found))
+        at, result = done.get(timeout=LIMIT_S)
+        found[at] = result
     return [found[at] for at in range(len(calls))]
 
 

@@ -147,9 +147,16 @@ def chat_server(otherwise: Behaviour, *script: Behaviour, **options: Any) -> Ite
 @contextmanager
 def serving(handle: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> Iterator[str]:
     """Serve every path in a thread of its own, and yield the URL."""
-    loop = asyncio.new_event_loop()
     app = web.Application(client_max_size=1 << 30)
     app.router.add_route("*", "/{path:.*}", handle)
+    with serving_app(app) as url:
+        yield url
+
+
+@contextmanager
+def serving_app(app: web.Application) -> Iterator[str]:
+    """Serve an application in a thread of its own, and yield the URL."""
+    loop = asyncio.new_event_loop()
     runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True, access_log=None)
 
     async def start() -> None:

@@ -10,7 +10,7 @@ from ragtide.evaluators import registry
 from ragtide.evaluators.companions import check_companions
 from ragtide.evaluators.judge.canaries import CANARY_APP
 from ragtide.evaluators.judge.search_settings import SearchSettings
-from ragtide.evaluators.judge.settings import CanarySettings, JudgeEndpoint
+from ragtide.evaluators.judge.settings import CanarySettings, JudgeBatch, JudgeEndpoint
 from ragtide.evaluators.judge.user_prompt import UserPrompt
 from ragtide.evaluators.plan import prepare
 from ragtide.stream.settings.loader import entries, load
@@ -24,7 +24,7 @@ TABLES = re.findall(r"```toml\n(.+?)```", PAGE, re.DOTALL)
 def test_every_setting_of_an_endpoint_and_of_a_prompt_is_on_the_page() -> None:
     rows = [line.split("|")[1] for line in PAGE.splitlines() if line.startswith("| `")]
     named = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
-    models = (JudgeEndpoint, UserPrompt, SearchSettings, registry.load()["fact_check"].params)
+    models = (JudgeEndpoint, JudgeBatch, UserPrompt, SearchSettings, registry.load()["fact_check"].params)
     fields = {name for model in models for name in model.model_fields}
     assert named == fields | kinds() | metrics()
 
@@ -40,7 +40,7 @@ def kinds() -> set[str]:
 
 
 def test_settings_of_the_page_are_valid(tmp_path: Path) -> None:
-    assert len(TABLES) == 11
+    assert len(TABLES) == 12
     prompts = tomllib.loads(TABLES[5])
     assert prompts["evaluators"]["judge"]["prompts"].keys() == {"support"}
     file = tmp_path / "ragtide.toml"
@@ -104,6 +104,20 @@ def test_settings_of_canaries_of_the_page_are_valid_and_the_defaults_but_for_cos
     assert own == CanarySettings().model_dump(exclude={"enabled", "file"})
     assert (judge.canaries.enabled, CanarySettings().enabled) == (True, False)
     assert judge.limit_of(CANARY_APP).usd_per_day == 1
+
+
+def test_settings_of_batches_are_valid_and_their_defaults_are_those_of_the_page(tmp_path: Path) -> None:
+    file = tmp_path / "ragtide.toml"
+    file.write_text(TABLES[11])
+    judge = load(file, {}).settings.evaluators.judge
+    assert judge.cache.path
+    assert judge.endpoints["small"].batch.max_wait_s == 43_200
+    assert judge.endpoints["small"].at_batch_prices().output_usd_per_million == 0.8
+    table = PAGE.partition("table `batch`:")[2].partition("\n\n`timeout_s`")[0]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `") and "_usd_" not in line]
+    pairs = [pair for row in rows for pair in zip(*(re.findall(r"[\w/]+", cell) for cell in row), strict=True)]
+    assert {name: str(getattr(JudgeBatch(), name)).removesuffix(".0") for name, _ in pairs} == dict(pairs)
+    assert len(pairs) == len(JudgeBatch.model_fields) - 3
 
 
 @pytest.mark.parametrize("secret", ["sk-very-secret"])
