@@ -155,14 +155,31 @@ def serving(handle: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> I
 
 @contextmanager
 def serving_app(app: web.Application) -> Iterator[str]:
-    """Serve an application in a thread of its own, and yield the URL."""
+    """Serve an application in a thread of its own, and yield the URL. In the end every connection is closed, also one
+    whose client no longer reads: its socket would be found unclosed in a later test.
+    """
     loop = asyncio.new_event_loop()
+    transports = set[asyncio.Transport]()
+
+    @web.middleware
+    async def note(request: web.Request, handler: Callable[..., Awaitable[web.StreamResponse]]) -> web.StreamResponse:
+        if request.transport is not None:
+            transports.add(request.transport)
+        return await handler(request)
+
+    app.middlewares.append(note)
     runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True, access_log=None)
 
     async def start() -> None:
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
+
+    async def stop() -> None:
+        await runner.cleanup()
+        for transport in transports:
+            transport.abort()
+        await asyncio.sleep(0)
 
     loop.run_until_complete(start())
     thread = threading.Thread(target=loop.run_forever, daemon=True)
@@ -171,7 +188,7 @@ def serving_app(app: web.Application) -> Iterator[str]:
     try:
         yield f"http://{host}:{port}"
     finally:
-        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(stop(), loop).result(10)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()
