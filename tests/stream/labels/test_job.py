@@ -15,6 +15,7 @@ from ragtide.stream.cli import main
 from ragtide.stream.ingest.enriched import version_of
 from ragtide.stream.ingest.names import cut_name
 from ragtide.stream.ingest.records import Record
+from ragtide.stream.local.broker import EmbeddedBroker
 from tests.drift.world import dies_before
 from tests.infra.fresh_database import reached
 from tests.stream.labels.scene import Scene
@@ -250,10 +251,14 @@ def test_who_is_killed_anywhere_and_starts_again_leaves_the_same_rows(database: 
     assert scene.everything() == found
 
 
-def test_labels_are_not_replayed_as_traces(database: Database) -> None:
+@pytest.mark.broker
+def test_labels_are_not_replayed_as_traces(broker: EmbeddedBroker, database: Database) -> None:
     scene = Scene(database)
     scene.read([scene.placed("rag.labels", b"{")])
-    told = CliRunner().invoke(main, ["dead-letters", "replay"], env={"RAGTIDE_CONFIG": None, **reached(database)})
+    brokers = {"RAGTIDE_KAFKA__BOOTSTRAP_SERVERS": broker.bootstrap}
+    told = CliRunner().invoke(
+        main, ["dead-letters", "replay"], env={"RAGTIDE_CONFIG": None, **brokers, **reached(database)}
+    )
     assert told.output == (
         "1 are labels, which are no traces: mend them and send them again\nno open dead letters\n"
     ), told.output
