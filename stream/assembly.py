@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ragtide.stream.judge import Usage
 
 log = logging.getLogger(__name__)
-_GATHERED_BYTES = 256 * 1024 * 1024  # of records, for a batch of judge calls
+_GROUP_BYTES = 256 * 1024 * 1024  # of records, for a batch of judge calls
 
 
 def restrict(
@@ -56,7 +56,7 @@ def restrict(
 
 def gather_traces(settings: Settings) -> Settings:
     """Enlarge micro-batches to the traces whose calls `--batch` gathers: rows are the same, however they are cut."""
-    larger = {"batch_records": settings.evaluators.judge.batch_traces, "batch_bytes": _GATHERED_BYTES}
+    larger = {"batch_records": settings.evaluators.judge.batch_traces, "batch_bytes": _GROUP_BYTES}
     return settings.model_copy(update={"worker": settings.worker.model_copy(update=larger)})
 
 

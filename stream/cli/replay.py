@@ -174,7 +174,7 @@ def fill(
     from ragtide.sinks.clickhouse.sink import ClickHouseSink
     from ragtide.stream.assembly import assemble, gather_traces
     from ragtide.stream.cli.replay_progress import show_progress
-    from ragtide.stream.replay.gathered import GatheredSource
+    from ragtide.stream.replay.batch_joiner import BatchJoiner
     from ragtide.stream.replay.loop import replay
     from ragtide.stream.replay.runs import COMPLETED, Runs
     from ragtide.stream.telemetry.logs import configure
@@ -182,7 +182,7 @@ def fill(
     configure(settings.telemetry)
     if by_batch:
         settings = gather_traces(settings)
-        source = GatheredSource(source, settings.worker.batch_records, settings.worker.batch_bytes)
+        source = BatchJoiner(source, settings.worker.batch_records, settings.worker.batch_bytes)
     database = Database(settings.clickhouse)
     sink = ClickHouseSink(database)
     runner = asyncio.Runner()

@@ -70,8 +70,8 @@ class BatchEndpoint:
         self._runner = BatchRunner(name, settings, state, now, random.Random(seed))
         self._mode = MODES[0] if settings.structured == "auto" else settings.structured
         self._is_mode_known = settings.structured != "auto"
-        self._gathered: dict[str, _PendingCall] = {}
-        self._gathered_bytes = 0
+        self._ready: dict[str, _PendingCall] = {}
+        self._ready_bytes = 0
         self._deferred: dict[str, _PendingCall] = {}  # until batches in flight have given money back
         self._batch_of: dict[str, _Batch] = {}  # by id of a call
         self._batches: list[_Batch] = []
@@ -101,7 +101,7 @@ class BatchEndpoint:
     def send(self) -> None:
         """Send the calls that are gathered, and try those again that there was no money for."""
         deferred, self._deferred = self._deferred, {}
-        self._send([*deferred.values(), *self._gathered.values()])
+        self._send([*deferred.values(), *self._ready.values()])
 
     async def close(self, *, is_done: bool) -> None:
         """End all work. If every call has its reply, forget batches that were read and delete their files.
@@ -121,7 +121,7 @@ class BatchEndpoint:
             _log.warning("judge %s: in flight: %s; %s: %s", self.name, number, told, files)
 
     def _send(self, asked: Sequence[_PendingCall]) -> None:
-        self._gathered, self._gathered_bytes = {}, 0
+        self._ready, self._ready_bytes = {}, 0
         if asked:
             self._start(self._submit(asked))
 
@@ -152,15 +152,15 @@ class BatchEndpoint:
 
     def _gather(self, asked: _PendingCall) -> None:
         settings = self.settings.batch
-        if (known := self._gathered.get(asked.id) or self._deferred.get(asked.id)) is not None:
+        if (known := self._ready.get(asked.id) or self._deferred.get(asked.id)) is not None:
             known.waiters += asked.waiters
             return
-        if self._gathered_bytes + len(asked.line) > settings.max_bytes:
-            self._send(list(self._gathered.values()))
-        self._gathered[asked.id] = asked
-        self._gathered_bytes += len(asked.line)
-        if len(self._gathered) >= settings.max_requests:
-            self._send(list(self._gathered.values()))
+        if self._ready_bytes + len(asked.line) > settings.max_bytes:
+            self._send(list(self._ready.values()))
+        self._ready[asked.id] = asked
+        self._ready_bytes += len(asked.line)
+        if len(self._ready) >= settings.max_requests:
+            self._send(list(self._ready.values()))
 
     def _join(self, batch: _Batch, asked: _PendingCall) -> None:
         """Wait for a batch that has the call: one of an earlier process, or of a call that is asked twice."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragtide.evaluators.errors import ConfigError
+from ragtide.stream.judge.reply_cache import open_private
 
 _log = logging.getLogger(__name__)
 _TABLES = (
@@ -21,7 +22,6 @@ _TABLES = (
     "CREATE INDEX IF NOT EXISTS by_token ON calls (token)",
 )
 _KEPT_S = 30 * 86_400.0  # endpoints delete results after 30 days
-_TIMEOUT_S = 0.5
 
 
 @dataclass(slots=True, eq=False)
@@ -44,9 +44,7 @@ class BatchState:
 
     def __init__(self, path: Path, now_s: float) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600)
-            self._database = sqlite3.connect(path, timeout=_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+            self._database = open_private(path)
         except (OSError, sqlite3.Error) as error:
             raise _unusable(path, error) from None
         try:

@@ -200,9 +200,9 @@ class JudgeClient:
 
     def _flush(self, waiting: int) -> None:
         self._is_flushed = waiting == len(self._tasks)  # else a reply is on its way
-        self._send_gathered()
+        self._send_ready()
 
-    def _send_gathered(self) -> None:
+    def _send_ready(self) -> None:
         """Send what is gathered if every call waits for a batch. A search that is under way may lead to a call."""
         batched = [one for one in self._endpoints.values() if isinstance(one, BatchEndpoint)]
         if self._is_flushed and sum(one.waiting for one in batched) == len(self._tasks):
@@ -318,7 +318,7 @@ class JudgeClient:
             self._endpoints[name] = (
                 Endpoint(name, settings, seed=self._seed)
                 if self._batches is None
-                else BatchEndpoint(name, settings, self._batches, self._send_gathered, self._now, self._seed)
+                else BatchEndpoint(name, settings, self._batches, self._send_ready, self._now, self._seed)
             )
         return self._endpoints[name]
 

@@ -23,6 +23,13 @@ _TIMEOUT_S = 0.5
 Result = TypeVar("Result")
 
 
+def open_private(path: Path) -> sqlite3.Connection:
+    """Open a database file that its user alone may read. Raises `OSError` or `sqlite3.Error`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    return sqlite3.connect(path, timeout=_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+
+
 class ReplyCache:
     """Replies by hash of the call, the least recently used dropped beyond `max_bytes`. Used by one thread."""
 
@@ -30,9 +37,7 @@ class ReplyCache:
         self._path, self._max_bytes = path, max_bytes
         self._is_told = False
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600)
-            self._database = sqlite3.connect(path, timeout=_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+            self._database = open_private(path)
         except (OSError, sqlite3.Error) as error:
             raise _unusable(path, error) from None
         try:

@@ -28,8 +28,8 @@ from ragtide.stream.cli import main
 from ragtide.stream.cli.replay import fill
 from ragtide.stream.ingest.records import Record
 from ragtide.stream.local.broker import EmbeddedBroker
+from ragtide.stream.replay.batch_joiner import BatchJoiner
 from ragtide.stream.replay.file import FileSource
-from ragtide.stream.replay.gathered import GatheredSource
 from ragtide.stream.replay.loop import RecordBatch
 from ragtide.stream.replay.runs import Position
 from ragtide.stream.settings.loader import load
@@ -139,7 +139,7 @@ def test_batches_of_a_source_are_joined_up_to_a_number_and_only_if_versions_tell
                 yield RecordBatch(records, {"next": {"a": at}}, at, 5)
 
     async def read() -> list[tuple[list[int], int]]:
-        source = GatheredSource(Source(), most_records=12, most_bytes=1 << 20)
+        source = BatchJoiner(Source(), most_records=12, most_bytes=1 << 20)
         async with aclosing(source.read({})) as batches:
             return [([one.partition for one in batch.records], batch.done) async for batch in batches]
 

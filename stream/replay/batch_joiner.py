@@ -9,7 +9,7 @@ from ragtide.stream.replay.runs import Position
 from ragtide.stream.worker.rejected_rows import known_versions
 
 
-class GatheredSource:
+class BatchJoiner:
     """A source whose batches have up to `most_records` records of up to `most_bytes`, or are those of the inner one.
 
     Rows identify their records by the version only, so no batch has two records with one version.
