@@ -50,7 +50,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
 @evaluator(
     "support",
-    version=3,
+    version=4,
     domain="generation",
     method="rule",
     per_record=True,

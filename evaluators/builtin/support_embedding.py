@@ -32,7 +32,7 @@ def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
 
 @evaluator(
     "support_embedding",
-    version=3,
+    version=4,
     domain="generation",
     method="embedding",
     per_record=True,

@@ -268,7 +268,7 @@ def _names(text: str, sources: SourceIndex) -> list[Span]:
         if name.lower() in empty:
             continue
         for part in name.split("-"):
-            if not part[:1].isupper():
+            if part[:1].islower():
                 continue
             words = [one for one in tokens(part, sources.code) if one > STOP]
             if words and not sources.has_name(part, words):

@@ -144,6 +144,54 @@ def test_another_form_of_a_name_is_the_same(context: str, answer: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("context", "answer"),
+    [
+        ("Das Werk wird von Anna Bergmann geleitet.", "Das Werk wird von Anna Lindau geleitet."),
+        ("Das Werk wird von Anna Bergmann geleitet.", "Das Werk wird von Maria Bergmann geleitet."),
+        ("Der Vortrag ist von Dr. Bergmann.", "Der Vortrag ist von Dr. Kaltenbach."),
+        ("Seit 2010 leitet Frau Rosenow die Abteilung.", "Seit 2010 leitet Frau Hartwig die Abteilung."),
+        ("Die Autos werden von BMW gebaut.", "Die Autos werden von VW gebaut."),
+        ("Der Impfstoff kommt von BioNTech.", "Der Impfstoff kommt von CureVac."),
+        ("担当は田中さんです。", "担当は佐藤さんです。"),
+        ("作者は村上氏である。", "作者は大江氏である。"),
+        ("製造元は株式会社ミナトです。", "製造元は株式会社カワベです。"),
+        ("監督はスティーブン・キングです。", "監督はマイケル・ムーアです。"),
+        ("工場は長崎県にあります。", "工場は福岡県にあります。"),
+        ("部品はToyotaが作ります。", "部品はHondaが作ります。"),
+        ("这项研究由李明教授负责。", "这项研究由王刚教授负责。"),
+        ("总部位于杭州市。", "总部位于苏州市。"),
+        ("演讲者是约翰·史密斯。", "演讲者是约翰·布朗宁。"),
+        ("他写了《红楼梦》。", "他写了《西游记》。"),
+        ("手机由Huawei生产。", "手机由Xiaomi生产。"),
+    ],
+)
+def test_a_wrong_name_is_found_where_capital_letters_do_not_tell_names(context: str, answer: str) -> None:
+    support, findings = scored(context, answer)
+    assert "unsupported_name" in findings
+    assert support < scored(context, context)[0]
+    assert "unsupported_name" not in scored(context, context)[1]
+
+
+@pytest.mark.parametrize(
+    ("context", "answer"),
+    [
+        ("Das Rezept braucht Wasser und Mehl.", "Für das Rezept nimmt man zwei Liter Wasser und eine Tasse Mehl."),
+        ("Der Vertrag läuft bis März.", "Der Vertrag läuft bis Ende März."),
+        ("Die Rückgabe ist kostenlos.", "Die Rückgabe der Ware verursacht keine Kosten."),
+        ("Frau Bergmann leitet das Werk.", "Das Werk wird von Professor Bergmann geleitet."),
+        ("店員が対応します。", "店員さんがお客様に対応します。"),
+        ("返品は店で受け付けます。", "返品は都市の店や全市町村で受け付けます。"),
+        ("駅は近いです。", "最寄駅は近いです。"),
+        ("教授在大学工作。", "这位教授在这所大学工作。"),
+        ("商店在城里。", "商店在大城市和超市。"),
+        ("经理会回复。", "高级经理会回复。"),
+    ],
+)
+def test_a_usual_word_is_no_name_where_capital_letters_do_not_tell_names(context: str, answer: str) -> None:
+    assert "unsupported_name" not in scored(context, answer)[1]
+
+
+@pytest.mark.parametrize(
     "answer",
     [
         "Rückgaben sind innerhalb von 30 Tagen nach der Lieferung möglich.",
