@@ -140,7 +140,9 @@ class JobContext:
         last = self._insights_at
         if last is not None and (now - last).total_seconds() < self.settings.insights_every_s:
             return RunResult(read=0, raised=0)
-        result = run_insights(self.database, self.evaluators, self.rules, self.windows, self.settings, self.term, now)
+        result = run_insights(
+            *(self.database, self.evaluators, self.rules, self.windows, self.settings, self.term, now, self.drift)
+        )
         self._insights_at = now
         return result
 

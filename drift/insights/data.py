@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from itertools import accumulate
@@ -13,7 +13,7 @@ from ragtide.drift import sql
 from ragtide.drift.insights.failing_sample import TraceSample, read_samples
 from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Period
 from ragtide.drift.rules import Rule
-from ragtide.drift.settings import JobSettings, WindowSettings
+from ragtide.drift.settings import DriftSettings, JobSettings, WindowSettings
 from ragtide.drift.stats import HOUR_S, Sample, Share, in_sample
 from ragtide.drift.windows import MetricRef, metrics_by_name
 from ragtide.evaluators.spec import Evaluator
@@ -31,6 +31,7 @@ class PeriodData:
     windows: WindowSettings
     settings: JobSettings
     now: datetime
+    drift: DriftSettings = field(default_factory=DriftSettings)
 
     @property
     def period(self) -> Period:

@@ -9,7 +9,7 @@ from ragtide.drift.job_history import RunResult
 from ragtide.drift.leadership import Term
 from ragtide.drift.problems import type_of
 from ragtide.drift.rules import Rule, rule_of_app
-from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
+from ragtide.drift.settings import DriftSettings, JobSettings, RuleSettings, WindowSettings
 from ragtide.drift.windows import MetricRef
 from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
@@ -25,12 +25,13 @@ def run_insights(
     settings: JobSettings,
     term: Term,
     now: datetime,
+    drift: DriftSettings | None = None,
 ) -> RunResult:
     """Store the insights of the period that contains `now`, and withdraw those that no longer hold.
 
     `read` counts the sampled traces.
     """
-    data = PeriodData(database, evaluators, windows, settings, now)
+    data = PeriodData(database, evaluators, windows, settings, now, drift or DriftSettings())
     found = [one for find in finders(PeriodData) for one in find(data)]
     traces = 0
     for app in _apps(data, rules):

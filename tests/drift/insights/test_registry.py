@@ -41,6 +41,7 @@ def test_every_module_is_found_once() -> None:
         "judge_forms",
         "judge_versions",
         "new_evaluator_versions",
+        "recurring_changes",
         "redundant_metrics",
         "speed_and_cost",
     ]
