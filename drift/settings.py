@@ -200,6 +200,11 @@ class RuleSettings(AppRules, extra="forbid", frozen=True, allow_inf_nan=False):
         default=0.05,
         description="Smallest shift of a judge on canaries that opens a problem, as a share of the metric's range.",
     )
+    fleet_share: Share = Field(
+        default=0.5,
+        description="Share of the applications with traffic that must change within an hour, at least three of them, "
+        "for one problem of them all.",
+    )
     overrides: tuple[RuleOverride, ...] = Field(default=(), description="Overrides by metric, app and segment.")
     limits: tuple[LimitOverride, ...] = Field(
         default=(), description="Overrides of error_limit, finding_traces and finding_limit by app and evaluator."
@@ -211,8 +216,8 @@ class RuleSettings(AppRules, extra="forbid", frozen=True, allow_inf_nan=False):
     apps: dict[str, AppRules] = Field(
         default={},
         description="Overrides by app, in tables such as [rules.apps.docs-bot]. Not possible there: repeats_within_s, "
-        "disk_limit, dead_letters, retention_share, judge_shift, overrides, limits, objectives. The last three name "
-        "their app.",
+        "disk_limit, dead_letters, retention_share, judge_shift, fleet_share, overrides, limits, objectives. The last "
+        "three name their app.",
     )
 
     def of(self, app: str) -> "RuleSettings":

@@ -22,6 +22,7 @@ Progress = Callable[[str, int, int], None]
 NOT_COVERED: Mapping[tuple[str, ...], str] = {
     ("rules.disk_limit", "rules.retention_share"): "the past state of disks and brokers is not stored",
     ("rules.judge_shift",): "judges on canaries are not simulated; `ragtide judge canaries` shows their shifts",
+    ("rules.fleet_share",): "problems of a simulation are not grouped",
     ("jobs.failing_runs", "jobs.behind_share"): "jobs ran as they did",
     ("windows.segments", "windows.segment_values", "windows.apps"): (
         "a segment has windows from when its setting is live"

@@ -13,7 +13,17 @@ from ragtide.drift.problems import evidence, rule_lifecycle
 from ragtide.drift.problems.chart import ChartPoint, chart_points, chart_series
 from ragtide.drift.problems.classification import LEAK_TYPES, type_of
 from ragtide.drift.problems.group_store import record_groups
-from ragtide.drift.problems.groups import LONGEST_EXPECTED, EpisodeKey, Groups, group, is_leak, parents, speaks_for
+from ragtide.drift.problems.groups import (
+    FLEET_STAGES,
+    LONGEST_EXPECTED,
+    EpisodeKey,
+    Groups,
+    group,
+    is_leak,
+    parents,
+    speaks_for,
+    stage_of,
+)
 from ragtide.drift.problems.inhibition import INHIBITED_BY_APP, INHIBITED_BY_EVALUATOR, OBJECTIVE, group_key
 from ragtide.drift.problems.kinds import REBASELINABLE, Aspect, Kind
 from ragtide.drift.problems.model import EventRow, KindState, Problem, State, event_id, problem_id
@@ -51,6 +61,7 @@ from ragtide.drift.problems.store import (
 from ragtide.drift.problems.title import LONGEST_TITLE, figure, figures_of, subject_of
 
 __all__ = [
+    "FLEET_STAGES",
     "INHIBITED_BY_APP",
     "INHIBITED_BY_EVALUATOR",
     "LEAK_TYPES",
@@ -106,6 +117,7 @@ __all__ = [
     "report_detections",
     "rule_lifecycle",
     "speaks_for",
+    "stage_of",
     "subject_of",
     "transitions_for",
     "type_of",

@@ -17,6 +17,7 @@ _TYPE_OF_ASPECT: Mapping[Aspect, str] = {  # for level it follows from the kind 
     "inconsistency": "stability",
     "error": "runtime",
     "jobs": "runtime",
+    "fleet": "runtime",
     "judge": "data_quality",
     "storage": "storage",
 }

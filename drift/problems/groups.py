@@ -27,13 +27,14 @@ from ragtide.drift.problems.report import ProblemKey
 from ragtide.drift.settings import SEVERITIES, Severity
 
 Stage = Literal[  # of a fault's way from the system through an application to its figures, in this order
-    "storage", "jobs", "judge", "missing", "error", "coverage",
+    "storage", "jobs", "judge", "fleet", "missing", "error", "coverage",
     "failure", "retrieval", "generation", "speed", "cost", "leak", "harm", "traffic", "consistency", "finding",
 ]  # fmt: skip
 _STAGE_OF_ASPECT: Mapping[str, Stage] = {
     "storage": "storage",
     "jobs": "jobs",
     "judge": "judge",
+    "fleet": "fleet",
     "missing": "missing",
     "error": "error",
     "coverage": "coverage",
@@ -58,10 +59,12 @@ _STAGE_OF_TYPE: Mapping[str, Stage] = {
 }
 _INPUTS = "inputs"  # the evaluator that records lengths and numbers of what goes in and out
 _ANSWER_STAGES: tuple[Stage, ...] = ("speed", "cost", "consistency")  # follow from how an answer is made
+FLEET_STAGES: tuple[Stage, ...] = ("failure", "retrieval", "generation", *_ANSWER_STAGES, "harm", "traffic")
 _LEADS_TO: Mapping[Stage, tuple[Stage, ...]] = {
     "storage": ("storage", "jobs", "missing", "error", "coverage"),
     "jobs": ("jobs", "coverage"),
     "judge": ("failure", "retrieval", "generation", "harm", "consistency"),  # of its scores; a leak stands alone
+    "fleet": FLEET_STAGES,
     "missing": ("missing", "failure", "retrieval", "generation", *_ANSWER_STAGES, "harm", "traffic"),
     "error": ("error",),
     "coverage": ("coverage",),
@@ -79,7 +82,7 @@ _SYSTEM: tuple[Stage, ...] = ("storage", "jobs")  # its problems have no applica
 _ACROSS_APPS: tuple[Stage, ...] = ("missing", "error", "coverage")  # the same in many applications is one system fault
 _ACROSS_MODELS: tuple[Stage, ...] = ("failure", "retrieval")  # what an application does before and around its models
 _EVERYWHERE = _ALL_TRAFFIC = ("", "")
-_JUDGES = ("", "judge")  # the place of judges, which no application has
+_OF_NO_APP: tuple[Stage, ...] = ("judge", "fleet")  # each is a place of its own; their change lies in a window
 _Slot = tuple[object, ...]  # application and environment, then segment and time
 _ALL = (None,)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -129,7 +132,7 @@ class _Node:
     evaluator: str
     segment: tuple[str, str]  # of traffic; flips, findings and the like have something else there
     onset: datetime
-    changed_after: datetime  # a judge changed between two runs of canaries; anything else at its onset
+    changed_after: datetime  # of no application: the begin of a window in which it changed; anything else: its onset
     changed_by: datetime
     interval: timedelta  # how exactly the onset is known: where traffic is low, windows are pooled
     opened_at: datetime
@@ -142,7 +145,7 @@ class _Node:
         with_segment = problem.aspect in SEGMENT_ASPECTS
         segment = (problem.segment, problem.segment_value) if with_segment else _ALL_TRAFFIC
         opened_at = problem.opened_at or problem.first_seen_at
-        change = window if stage == "judge" else None
+        change = window if stage in _OF_NO_APP else None
         return cls(
             problem=problem,
             key=key,
@@ -162,25 +165,25 @@ class _Node:
     @property
     def places(self) -> list[tuple[str, str]]:
         """Where its causes may lie, and where it may be the cause of others."""
-        if self.stage == "judge":
-            return [_JUDGES]
+        if self.stage in _OF_NO_APP:
+            return [("", self.stage)]
         own = [] if self.stage in _SYSTEM else [(self.problem.app, self.problem.environment)]
         return [*own, *([_EVERYWHERE] if self.stage in (*_SYSTEM, *_ACROSS_APPS) else [])]
 
     def kept_at(self, width: timedelta) -> Iterator[_Slot]:
         """Where its symptoms look for it: what stops all traffic under its place, others under segment and onset."""
-        stops = self.stage in (*_SYSTEM, *_ACROSS_APPS, "judge")
+        stops = self.stage in (*_SYSTEM, *_ACROSS_APPS, *_OF_NO_APP)
         of_traffic = () if stops else (self.segment, (self.onset - _EPOCH) // width)
         return ((place, *rest) for place in self.places for rest in (of_traffic, _ALL))
 
     def sought_at(self, width: timedelta) -> Iterator[_Slot]:
         """Where its causes are kept."""
-        judges = [(_JUDGES, *_ALL)] if self.stage in _LEADS_TO["judge"] else []
+        of_no_app = [(("", stage), *_ALL) for stage in _OF_NO_APP if self.stage in _LEADS_TO[stage]]
         if self.stage in _LOOKBACK:
-            return chain(judges, ((place, *_ALL) for place in self.places))
+            return chain(of_no_app, ((place, *_ALL) for place in self.places))
         segments, slot = {_ALL_TRAFFIC, self.segment}, (self.onset - _EPOCH) // width
         near = [(segment, when) for segment in segments for when in (slot - 1, slot, slot + 1)]
-        return chain(judges, ((place, *rest) for place in self.places for rest in ((), *near)))
+        return chain(of_no_app, ((place, *rest) for place in self.places for rest in ((), *near)))
 
 
 def parents(problems: Iterable[Problem], now: datetime) -> dict[EpisodeKey, Problem]:
@@ -191,7 +194,7 @@ def parents(problems: Iterable[Problem], now: datetime) -> dict[EpisodeKey, Prob
     """
     ordered = sorted((_Node.of(one) for one in problems if one.state != "pending"), key=_rank)
     # Onsets of problems that explain each other lie no farther apart.
-    intervals = (one.interval for one in ordered if one.stage != "judge")  # whose symptoms look at all times
+    intervals = (one.interval for one in ordered if one.stage not in _OF_NO_APP)  # their symptoms look at all times
     width = max(COINCIDENT, _SIMULTANEOUS + max(intervals, default=timedelta()))
     causes: dict[_Slot, list[_Node]] = {}
     found: dict[EpisodeKey, _Node] = {}
@@ -292,7 +295,7 @@ def _follows(cause: _Node, other: _Node) -> bool:
     same_level = after == "consistency" and cause.problem.aspect == "level" and same_evaluator
     if after not in _LEADS_TO.get(before, ()) and not same_level:
         return False
-    if before in _SYSTEM:
+    if before in _SYSTEM or before == "fleet":
         return True
     if before == "judge":
         return same_evaluator
@@ -325,7 +328,7 @@ def _began_together(cause: _Node, other: _Node) -> bool:
         changes = [(cause.changed_after, cause.changed_by)]
         changes += [] if cause.resolved_at is None else [(cause.resolved_at, cause.resolved_at)]
         return any(after - _SIMULTANEOUS <= other.opened_at <= by + _LOOKBACK[stage] for after, by in changes)
-    if cause.stage == "judge":
+    if cause.stage in _OF_NO_APP:
         tolerance = _SIMULTANEOUS + other.interval
         return cause.changed_after - tolerance <= other.onset <= cause.changed_by + tolerance
     return abs(cause.onset - other.onset) <= _SIMULTANEOUS + max(cause.interval, other.interval)

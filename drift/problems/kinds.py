@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 Aspect = Literal[  # what of an application, or of the system, a problem is about
-    "level", "coverage", "flip", "inconsistency", "missing", "error", "inputs", "finding", "storage", "jobs", "judge"
-]
+    "level", "coverage", "flip", "inconsistency", "missing", "error", "inputs", "finding", "storage", "jobs", "judge",
+    "fleet",
+]  # fmt: skip
 Kind = Literal[
     "threshold",
     "drift",
@@ -21,6 +22,7 @@ Kind = Literal[
     "slo_burn",
     "early_change",
     "judge_shift",
+    "fleet_change",
 ]
 
 
@@ -120,6 +122,14 @@ KINDS: Mapping[str, KindInfo] = {
         ),
         about_figures=True,
         can_rebaseline=True,
+        actions_suffice=True,
+    ),
+    "fleet_change": KindInfo(
+        type="runtime",
+        actions=(
+            "Look for what the applications share: model provider, gateway, index, network, deployment.",
+            "If it was a holiday, a change of clocks or a planned event, name it in the calendar: [[drift.calendar]].",
+        ),
         actions_suffice=True,
     ),
     "slo_burn": KindInfo(

@@ -52,6 +52,7 @@ OF_KINDS: list[tuple[Aspect, Kind, str, str]] = [  # whatever the metric; the sp
     ("inputs", "input_drift", "data_quality", "P0101 Data drift"),
     ("error", "evaluator_error", "runtime", SCALING),
     ("jobs", "threshold", "runtime", SCALING),
+    ("fleet", "fleet_change", "runtime", SCALING),
     ("storage", "threshold", "storage", SCALING),
 ]
 CODES = {code for _, code in LISTED.values()} | {code for *_, code in OF_KINDS} | {"P0102 Concept drift"}
@@ -103,7 +104,7 @@ def test_every_kind_says_what_to_do_before_what_its_evaluator_says() -> None:
     for kind in get_args(Kind):
         said = actions_for("accuracy", "rouge", "level", kind)
         assert (said[-1] == actions_for("accuracy", "rouge", "level")[-1]) == (
-            kind not in (*TRANSPARENCY_KINDS, "input_drift")
+            kind not in (*TRANSPARENCY_KINDS, "input_drift", "fleet_change")
         )
         assert not any("{" in action for action in said)
     assert actions_for("accuracy", "rouge", "level", "threshold") == actions_for("", "rouge", "level")
