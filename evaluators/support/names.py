@@ -1,7 +1,7 @@
 """Finds names in an answer.
 
 Most languages capitalise names and nothing else within a sentence. German capitalises every noun, Japanese and Chinese
-nothing: there a name is told by what stands beside it, such as a title, and one without such a neighbour is not found.
+nothing. There a name is recognised by the words next to it or from a list, and any other name counts as a word.
 """
 
 import re
@@ -15,23 +15,26 @@ _ASCII_WORD = re.compile(r" (?P<name>[A-Z][\w'&-]*)")  # the same in ASCII, wher
 _TITLE = 0.6  # share of capital words from which a line is a title, where every word is capitalised
 _CAPITAL, _ASCII_CAPITAL = re.compile(r"\b[^\W\d_]"), re.compile(r"\b[A-Za-z]", re.ASCII)
 
-_NOUN = re.compile(r"[^\W\d_]+")
-_MARKED = re.compile(r"\b[^\W\d_a-z]+[a-zß-ÿ]*[A-ZÄÖÜ]\w*")  # two capital letters: BMW, BioNTech
-_HAN, _KATAKANA = "\u3005\u3400-\u4dbf\u4e00-\u9fff", "\u30a1-\u30fa\u30fc"
-_KATAKANA_RUN = rf"[{_KATAKANA}]{{2,}}"
+_LETTERS = re.compile(r"[^\W\d_]+")
 _LATIN = re.compile(r"(?<![A-Za-z])[A-Z][A-Za-z]+")
+_CAPITALS = re.compile("[A-ZÄÖÜ]")
+_INCLUSIVE = ("In", "Innen")  # endings of KundIn, KundInnen
+_HAN, _KATAKANA = "\u3005\u3400-\u4dbf\u4e00-\u9fff", "\u30a1-\u30fa\u30fc"
 _WORKS = re.compile(r"[\u300a\u300e]([^\u300a-\u300f]{2,40})[\u300b\u300f]")  # titles of works, in their own brackets
-_DOTTED = re.compile(rf"[{_HAN}{_KATAKANA}]{{2,}}(?:[\u00b7\u30fb][{_HAN}{_KATAKANA}]{{2,}})+")
-_PART = 2  # characters of a part of a dotted Chinese name where the words beside it cannot be told from it
+_BEFORE_SUFFIX = re.compile(  # the whole run of one script before an honorific
+    rf"(?<![お御ご{_HAN}{_KATAKANA}])(?:[{_HAN}]{{1,4}}|[{_KATAKANA}]{{2,20}})(?=さん|氏(?![{_HAN}]))"
+)
+_COMPANY = re.compile(rf"(?<=株式会社)(?:[{_HAN}]{{2,10}}|[{_KATAKANA}]{{2,20}})")
+_DOTTED = re.compile(rf"(?<=\u00b7)[{_HAN}]{{2}}")  # of a name behind a dot
 
 Names = Iterator[tuple[int, str]]  # start and text of each
 
 
 def names_of(text: str, code: str) -> Names:
     """Yield start and text of the names in a sentence. The word that begins it is left out: anything may begin one."""
-    beside = _BESIDE.get(code)
-    if beside is not None:
-        yield from dict.fromkeys(beside(text))
+    recognised = _RECOGNISED.get(code)
+    if recognised is not None:
+        yield from recognised(text)
         return
     found = []
     for match in (_ASCII_WORD if text.isascii() else _WORD).finditer(text):
@@ -59,85 +62,63 @@ def initials_of(text: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _lists() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+def _lists() -> Mapping[str, Mapping[str, frozenset[str]]]:
     read = tomllib.loads((resources.files("ragtide.evaluators.support") / "names.toml").read_text("utf-8"))
-    return {code: {name: tuple(text.split()) for name, text in lists.items()} for code, lists in read.items()}
+    return {code: {name: frozenset(text.split()) for name, text in lists.items()} for code, lists in read.items()}
 
 
 def _german(text: str) -> Names:
-    """Yield words with two capital letters, and of two nouns side by side the second, or both behind a preposition."""
-    yield from ((match.start(), match[0]) for match in _MARKED.finditer(text))
-    lists = _lists()["de"]
-    words = list(_NOUN.finditer(text))
-    for i in range(1, len(words) - 1):
-        first, second = words[i], words[i + 1]
-        gap = text[first.end() : second.start()]
-        lower = first[0].lower()
-        is_title = lower in lists["titles"]
-        if (
-            first[0][0].isupper()
-            and second[0][0].isupper()
-            and (gap == " " or (gap == ". " and is_title))
-            and _within(text, first.start() - 1)
-            and {lower, second[0].lower()}.isdisjoint(lists["measures"])
+    """Yield words with two capital letters, first names, and family names behind them or behind a title."""
+    lists, usual = _lists()["de"], _lists()["usual"]["words"]
+    before_last, last, end = "", "", 0
+    for match in _LETTERS.finditer(text):
+        word, start = match[0], match.start()
+        gap = text[end:start]
+        if word[0].isupper() and (
+            word in lists["first"]
+            or (gap == " " and last in lists["first"] and before_last in lists["prepositions"])
+            or (gap in (" ", ". ") and last in lists["titles"] and before_last not in lists["determiners"])
+            or (len(_CAPITALS.findall(word)) > 1 and word not in usual and not word.endswith(_INCLUSIVE))
         ):
-            if not is_title and words[i - 1][0].lower() in lists["before"]:
-                yield first.start(), first[0]
-            yield second.start(), second[0]
+            yield start, word
+        before_last, last, end = last, word, match.end()
 
 
 def _japanese(text: str) -> Names:
-    """Yield names before an honorific, at a company's form, before a kind of place, and dotted ones."""
+    """Yield what stands before an honorific or names a company, places of a list, titles of works, and Latin names."""
     lists = _lists()["ja"]
-    alone = rf"(?<![お御ご{_HAN}{_KATAKANA}])"
-    for match in _pattern("ja", "honorifics", rf"{alone}([{_HAN}]{{1,4}}|{_KATAKANA_RUN})").finditer(text):
-        if match[1] not in lists["persons"]:
-            yield match.start(), match[1]
-    [company] = lists["company"]
-    run = f"([{_HAN}]{{2,}}|{_KATAKANA_RUN})"
-    for match in re.finditer(f"{run}?{company}{run}?", text):
-        yield from ((match.start(i), match[i]) for i in (1, 2) if match[i])
-    for match in _pattern("ja", "places", rf"(?<![{_HAN}])([{_HAN}]{{2,4}}?)", rf"(?![{_HAN}])").finditer(text):
-        if not match[1].startswith(lists["pointing"]) and not match[0].endswith(lists["common"]):
-            yield match.start(), match[1]
-    yield from _of_any_script(text)
+    for match in _BEFORE_SUFFIX.finditer(text):
+        if match[0][-1] not in lists["occupations"]:
+            yield match.start(), match[0]
+    yield from ((match.start(), match[0]) for match in _COMPANY.finditer(text))
+    yield from _listed_or_marked(text, "ja")
 
 
 def _chinese(text: str) -> Names:
-    """Yield family and given names before a title, two characters before a kind of place, and dotted names."""
-    lists = _lists()["zh"]
-    families = "".join(lists["families"])
-    for match in _pattern("zh", "titles", rf"([{_HAN}]{{2,3}}?)").finditer(text):
-        name = match[1]
-        while len(name) >= _PART and name[0] not in families:
-            name = name[1:]
-        if len(name) >= _PART and not name.startswith(lists["persons"]):
-            yield match.end(1) - len(name), name
-    for match in _pattern("zh", "places", rf"([{_HAN}]{{2}})").finditer(text):
-        if not set(match[1]).intersection(lists["pointing"]) and not match[0].endswith(lists["common"]):
-            yield match.start(), match[1]
-    yield from _of_any_script(text)
+    """Yield a family name with a title, with the given name between them, names behind a dot, and as in Japanese."""
+    for match in _titled().finditer(text):
+        yield match.start(), match["name"]
+    yield from ((match.start(), match[0]) for match in _DOTTED.finditer(text))
+    yield from _listed_or_marked(text, "zh")
 
 
-def _of_any_script(text: str) -> Names:
-    """Yield names in Latin letters, titles of works in their brackets, and the parts of dotted names."""
-    yield from ((match.start(), match[0]) for match in _LATIN.finditer(text))
+def _listed_or_marked(text: str, code: str) -> Names:
+    yield from ((match.start(), match[0]) for match in _places(code).finditer(text))
     yield from ((match.start(1), match[1]) for match in _WORKS.finditer(text))
-    for match in _DOTTED.finditer(text):
-        parts = re.split("[\u00b7\u30fb]", match[0])
-        start = match.start()
-        for i, part in enumerate(parts):
-            is_katakana = re.fullmatch(f"[{_KATAKANA}]+", part) is not None
-            kept = part if is_katakana or 0 < i < len(parts) - 1 else part[:_PART] if i else part[-_PART:]
-            yield start + (0 if i else len(part) - len(kept)), kept
-            start += len(part) + 1
+    usual = _lists()["usual"]["words"]
+    yield from ((match.start(), match[0]) for match in _LATIN.finditer(text) if match[0] not in usual)
 
 
-@lru_cache(maxsize=8)
-def _pattern(code: str, kind: str, before: str, behind: str = "") -> re.Pattern[str]:
-    """Compile what finds a word of this list behind a name, the longest word first."""
-    words = sorted(_lists()[code][kind], key=len, reverse=True)
-    return re.compile(f"{before}(?:{'|'.join(map(re.escape, words))}){behind}")
+@lru_cache(maxsize=2)
+def _places(code: str) -> re.Pattern[str]:
+    return re.compile("|".join(sorted(_lists()[code]["places"], key=len, reverse=True)))
 
 
-_BESIDE: Mapping[str, Callable[[str], Names]] = {"de": _german, "ja": _japanese, "zh": _chinese}
+@lru_cache(maxsize=1)
+def _titled() -> re.Pattern[str]:
+    lists = _lists()["zh"]
+    families, titles = "".join(lists["families"]), "|".join(lists["titles"])
+    return re.compile(f"(?P<name>[{families}][{_HAN}]{{0,2}}?)(?:{titles})")
+
+
+_RECOGNISED: Mapping[str, Callable[[str], Names]] = {"de": _german, "ja": _japanese, "zh": _chinese}

@@ -155,7 +155,7 @@ def test_another_form_of_a_name_is_the_same(context: str, answer: str) -> None:
         ("担当は田中さんです。", "担当は佐藤さんです。"),
         ("作者は村上氏である。", "作者は大江氏である。"),
         ("製造元は株式会社ミナトです。", "製造元は株式会社カワベです。"),
-        ("監督はスティーブン・キングです。", "監督はマイケル・ムーアです。"),
+        ("監督はスティーブン・キング氏です。", "監督はマイケル・ムーア氏です。"),
         ("工場は長崎県にあります。", "工場は福岡県にあります。"),
         ("部品はToyotaが作ります。", "部品はHondaが作ります。"),
         ("这项研究由李明教授负责。", "这项研究由王刚教授负责。"),
@@ -175,16 +175,23 @@ def test_a_wrong_name_is_found_where_capital_letters_do_not_tell_names(context: 
 @pytest.mark.parametrize(
     ("context", "answer"),
     [
-        ("Das Rezept braucht Wasser und Mehl.", "Für das Rezept nimmt man zwei Liter Wasser und eine Tasse Mehl."),
         ("Der Vertrag läuft bis März.", "Der Vertrag läuft bis Ende März."),
-        ("Die Rückgabe ist kostenlos.", "Die Rückgabe der Ware verursacht keine Kosten."),
         ("Frau Bergmann leitet das Werk.", "Das Werk wird von Professor Bergmann geleitet."),
+        ("Bei Verspätung erstatten wir den Preis.", "Bei Verspätung bekommen Sie Geld zurück."),
+        ("Antworten finden Sie im Portal.", "Wenn Sie Fragen haben, finden Sie Ihre Daten im Portal."),
+        ("Die Firma meldet ein Minus.", "Es heißt, dass die Firma Verluste macht und die Frau Geld bekommt."),
+        ("Anna ist reich.", "Man sagt es, weil Anna Geld hat."),
+        ("Kundinnen und Kunden melden sich an.", "KundInnen melden sich mit der PIN in der App an."),
         ("店員が対応します。", "店員さんがお客様に対応します。"),
-        ("返品は店で受け付けます。", "返品は都市の店や全市町村で受け付けます。"),
-        ("駅は近いです。", "最寄駅は近いです。"),
+        ("製品の説明は前と同じです。", "製品仕様は前回同様です。"),
+        ("本や雑誌を売っています。", "書籍・雑誌を売っています。"),
+        ("サラダとスープが付きます。", "サラダ・スープ・パンが付きます。"),
+        ("温度は二つの単位で示します。", "温度は華氏と摂氏で示します。"),
+        ("駅は近いです。", "最寄駅は近く、市町村の運転手さんが案内します。"),
         ("教授在大学工作。", "这位教授在这所大学工作。"),
-        ("商店在城里。", "商店在大城市和超市。"),
-        ("经理会回复。", "高级经理会回复。"),
+        ("商店在城里。", "商店在大城市，也有国际市场和普通市民。"),  # noqa: RUF001  # as people write it
+        ("经理会回复。", "高级经理会向客户经理回复。"),
+        ("政府推广。", "将由市政府推广，许多医生参加，能够省钱。"),  # noqa: RUF001  # likewise
     ],
 )
 def test_a_usual_word_is_no_name_where_capital_letters_do_not_tell_names(context: str, answer: str) -> None:
