@@ -101,9 +101,9 @@ lint: $(VENV)/.dev
 check: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -n 3 -m "not (kafka or broker or clickhouse or models or gpu or onnx or chaos or browser or alertmanager or collector)" $(TEST_ARGS)
 
-# Three workers keep two processors busy: half of the time tests wait. TEST_ARGS="-n 0" runs them one by one.
+# Four workers keep two processors busy: half of the time tests wait. TEST_ARGS="-n 0" runs them one by one.
 test: java chromium alertmanager $(VENV)/.dev deploy/kafka/libs lint
-	$(BIN)/python -m pytest -n 3 $(TEST_ARGS)
+	$(BIN)/python -m pytest -n 4 $(TEST_ARGS)
 
 bench: java chromium alertmanager $(VENV)/.dev deploy/kafka/libs
 	@for file in benchmarks/*.py benchmarks/*/__main__.py; do case $$file in */__init__.py) ;; *) echo "== $$file"; $(BIN)/python -m $$(echo $${file%.py} | tr / .) || exit 1 ;; esac; done

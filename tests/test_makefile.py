@@ -205,7 +205,7 @@ def test_the_tests_run_after_every_other_check(checkout: Path, programs: Path) -
         "ruff format --check",
         "mypy",
         "lint-imports",
-        "python -m pytest -n 3 --lf",
+        "python -m pytest -n 4 --lf",
     ]
     assert lines(checkout / "brought") == ["jars"]
 
