@@ -1,6 +1,7 @@
-"""Record spans of real instrumentation: a small pipeline with a fake model, as OTLP in protobuf and in JSON.
+"""Run a small pipeline with a fake model under real instrumentation, and record or export its spans.
 
-recorded/README.md says how to run it, and which versions made the files that are there.
+`record.py CASE` writes them as OTLP in protobuf and in JSON; recorded/README.md says how to run it, and which versions
+made the files that are there. `record.py CASE URL` exports them to a Collector, under the name of the case as service.
 """
 
 import json
@@ -17,7 +18,10 @@ HOURS = "The museum opens at nine."
 PRICES = "Tickets cost eight euros."
 
 
-def langchain(question: str) -> None:
+Ask = Callable[[str], None]
+
+
+def langchain() -> Ask:
     """A chain of retriever, prompt, model and parser."""
     from langchain_core.documents import Document
     from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
@@ -47,10 +51,11 @@ def langchain(question: str) -> None:
     prompt = ChatPromptTemplate.from_messages([("system", "Answer from: {context}"), ("user", "{question}")])
     texts = Shelf() | (lambda found: "\n".join(one.page_content for one in found))
     chain = {"context": texts, "question": RunnablePassthrough()} | prompt | model | StrOutputParser()
-    chain.invoke(question, config={"metadata": {"ls_model_name": "fake-1", "ls_provider": "fake"}})
+    metadata = {"ls_model_name": "fake-1", "ls_provider": "fake"}
+    return lambda question: chain.invoke(question, config={"metadata": metadata})
 
 
-def llama_index(question: str) -> None:
+def llama_index() -> Ask:
     """A query engine over two documents."""
     from llama_index.core import Document, Settings, VectorStoreIndex
     from llama_index.core.embeddings import MockEmbedding
@@ -58,12 +63,16 @@ def llama_index(question: str) -> None:
 
     Settings.llm, Settings.embed_model = MockLLM(max_tokens=8), MockEmbedding(8)
     index = VectorStoreIndex.from_documents([Document(text=HOURS, id_="hours"), Document(text=PRICES, id_="prices")])
-    EXPORTED.clear()  # what building the index recorded
-    index.as_query_engine(similarity_top_k=2).query(question)
+    engine = index.as_query_engine(similarity_top_k=2)
+    return lambda question: engine.query(question)
 
 
-def langfuse(question: str) -> None:
+def langfuse() -> Ask:
     """Observations made by hand with the SDK, as its documentation shows."""
+    return _observe
+
+
+def _observe(question: str) -> None:
     documents = [{"id": "hours-1", "text": HOURS, "score": 0.9}, {"id": "prices-1", "text": PRICES, "score": 0.4}]
     with CLIENT.start_as_current_observation(name="ask", as_type="chain", input={"question": question}) as root:
         with CLIENT.start_as_current_observation(name="search", as_type="retriever", input=question) as search:
@@ -128,7 +137,7 @@ LOGGERS: Any = None
 CLIENT: Any = None
 _GENAI = {"OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental"}
 _CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-CASES: dict[str, tuple[Callable[[Any], None], Callable[[str], None], dict[str, str]]] = {
+CASES: dict[str, tuple[Callable[[Any], None], Callable[[], Ask], dict[str, str]]] = {
     "openinference_langchain": (_openinference_langchain, langchain, {}),
     "openinference_langchain_hidden": (_openinference_hidden, langchain, {}),
     "openinference_llama_index": (_openinference_llama_index, llama_index, {}),
@@ -145,23 +154,47 @@ CASES: dict[str, tuple[Callable[[Any], None], Callable[[str], None], dict[str, s
 }
 
 
-def main(name: str) -> None:
-    """Record one case; a process records only one, since instrumentation patches modules."""
+def main(name: str, url: str = "") -> None:
+    """Run one case; a process runs only one, since instrumentation patches modules."""
     global LOGGERS
-    instrument, run, variables = CASES[name]
+    instrument, prepare, variables = CASES[name]
     os.environ.update(variables)
-    from opentelemetry.exporter.otlp.json.common._log_encoder import encode_logs as logs_to_json
-    from opentelemetry.exporter.otlp.json.common.trace_encoder import encode_spans as spans_to_json
-    from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
-    from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
     from opentelemetry.sdk._logs import LoggerProvider
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+
+    service = {"service.name": name if url else "museum", "service.version": "1.4"}
+    resource = Resource({**service, "deployment.environment.name": "test"})
+    provider, LOGGERS = TracerProvider(resource=resource), LoggerProvider(resource=resource)
+    if url:
+        _export_to(url, provider, LOGGERS)
+    else:
+        _keep(provider, LOGGERS)
+    ask = prepare()
+    instrument(provider)
+    ask(QUESTION)
+    provider.shutdown()
+    LOGGERS.shutdown()
+    if not url:
+        _write(name)
+
+
+def _export_to(url: str, provider: Any, loggers: Any) -> None:
+    from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{url}/v1/traces")))
+    loggers.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter(f"{url}/v1/logs")))
+
+
+def _keep(provider: Any, loggers: Any) -> None:
     from opentelemetry.sdk._logs.export import (
         LogRecordExporter,
         LogRecordExportResult,
         SimpleLogRecordProcessor,
     )
-    from opentelemetry.sdk.resources import Resource
-    from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
     class Spans(SpanExporter):  # type: ignore[misc]  # its base has no types here
@@ -180,13 +213,16 @@ def main(name: str) -> None:
         def force_flush(self, timeout_millis: int = 0) -> bool:
             return True
 
-    resource = Resource({"service.name": "museum", "service.version": "1.4", "deployment.environment.name": "test"})
-    provider = TracerProvider(resource=resource)
     provider.add_span_processor(SimpleSpanProcessor(Spans()))
-    LOGGERS = LoggerProvider(resource=resource)
-    LOGGERS.add_log_record_processor(SimpleLogRecordProcessor(Logs()))
-    instrument(provider)
-    run(QUESTION)
+    loggers.add_log_record_processor(SimpleLogRecordProcessor(Logs()))
+
+
+def _write(name: str) -> None:
+    from opentelemetry.exporter.otlp.json.common._log_encoder import encode_logs as logs_to_json
+    from opentelemetry.exporter.otlp.json.common.trace_encoder import encode_spans as spans_to_json
+    from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
+    from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+
     (HERE / f"{name}.binpb").write_bytes(encode_spans(EXPORTED).SerializeToString())
     (HERE / f"{name}.json").write_text(_indented(spans_to_json(EXPORTED)))
     if LOGGED:
@@ -200,4 +236,4 @@ def _indented(message: Any) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
