@@ -13,6 +13,7 @@ from ragtide.stream.worker.assembly.messages import encode_parts
 
 STAGE = "spans"  # of dead letters
 TOO_LARGE = "span_too_large"
+_AT_ONCE = 256 << 10  # bytes of messages: decoded spans of many more fit no cache of the processor, at twice the time
 _USUAL_PART = 900 << 10  # bytes of a message, which fits the brokers' default limit of 1 MB
 
 
@@ -37,22 +38,31 @@ class _TraceParts:
 def rekey(records: Sequence[Record], otel: OtelSettings, largest: int) -> Rekeyed:
     """Sort the spans and log records of consecutive messages of one topic by trace.
 
-    A bad span costs that span, and a message that cannot be read that message. An output of several spans has less than
-    1 MB, one of a single span up to `largest` bytes.
+    A trace has one output or more. One of several spans has less than 1 MB, one of a single span up to `largest` bytes.
+    A bad span costs that span, and a message that cannot be read that message.
     """
     done = Rekeyed()
     traces: dict[str, _TraceParts] = {}
+    size = 0
     for record in records:
         try:
             _decode(record, otel, traces, done)
         except BadRecord as bad:
             done.dead.append(DeadLetter(record, bad.reason, STAGE, bad.detail))
+        size += len(record.value or b"")
+        if size >= _AT_ONCE:
+            _encode(traces, largest, done)
+            traces, size = {}, 0
+    _encode(traces, largest, done)
+    return done
+
+
+def _encode(traces: Mapping[str, _TraceParts], largest: int, done: Rekeyed) -> None:
     for trace_id, parts in traces.items():
         encoded = encode_parts(parts.spans, parts.logs, min(_USUAL_PART, largest), largest)
         done.outputs += (Output(trace_id.encode(), value) for value in encoded.values)
-        done.refused[TOO_LARGE] += encoded.too_large
-    done.refused = +done.refused
-    return done
+        if encoded.too_large:
+            done.refused[TOO_LARGE] += encoded.too_large
 
 
 def _decode(record: Record, otel: OtelSettings, traces: dict[str, _TraceParts], done: Rekeyed) -> None:
@@ -63,17 +73,28 @@ def _decode(record: Record, otel: OtelSettings, traces: dict[str, _TraceParts], 
     if record.topic in otel.log_topics:
         logs = decode_logs(record.value, encoding)
         for log in logs.events:
-            traces.setdefault(log.trace_id, _TraceParts()).logs.append(log)
+            _parts(traces, log.trace_id).logs.append(log)
         _count(logs.counts, done)
     else:
         spans = decode_spans(record.value, encoding)
         for span in spans.spans:
-            traces.setdefault(span.trace_id, _TraceParts()).spans.append(span)
+            _parts(traces, span.trace_id).spans.append(span)
         done.spans += len(spans.spans)
         _count(spans.counts, done)
 
 
+def _parts(traces: dict[str, _TraceParts], trace_id: str) -> _TraceParts:
+    parts = traces.get(trace_id)
+    if parts is None:
+        parts = traces[trace_id] = _TraceParts()
+    return parts
+
+
 def _count(counts: Counts, done: Rekeyed) -> None:
-    totals: Mapping[str, Counter[str]] = {"refused": done.refused, "skipped": done.skipped, "adjusted": done.adjusted}
-    for name, total in totals.items():
-        total.update(getattr(counts, name))
+    for found, total in (
+        (counts.refused, done.refused),
+        (counts.skipped, done.skipped),
+        (counts.adjusted, done.adjusted),
+    ):
+        if found:
+            total.update(found)

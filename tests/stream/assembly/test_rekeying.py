@@ -51,6 +51,19 @@ def test_spans_of_several_messages_are_one_message_per_trace() -> None:
     assert len(spans_in(done)) == 2 * len(mixed)
 
 
+def test_of_large_messages_few_are_in_memory_at_once_and_no_span_is_lost() -> None:
+    values = []
+    for number in range(6):
+        [part] = recorded_spans("openinference_langchain", 1)[:1]
+        [span] = part.resource_spans[0].scope_spans[0].spans
+        span.span_id = (number + 1).to_bytes(8)
+        span.attributes.add(key="big").value.string_value = "x" * (150 << 10)
+        values.append(batch([part]))
+    done = rekey(records(*values), OTEL, LARGEST)
+    assert [len(decode_part(output.value).spans) for output in done.outputs] == [2, 2, 2]
+    assert spans_in(done) == [span for value in values for span in decode_spans(value).spans]
+
+
 def test_a_bad_span_costs_that_span_and_a_bad_message_that_message() -> None:
     parts = recorded_spans("openinference_langchain", 1)
     wrong = ExportTraceServiceRequest()
