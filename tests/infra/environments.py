@@ -12,8 +12,9 @@ from tests.infra.go_programs import FOLDER
 
 _NICE = ("nice", "-n", "5")  # other tests run meanwhile
 _NAME_DIGITS = 12
-# What uv says where it cannot reach a registry.
-_UNREACHABLE = ("Failed to fetch", "error sending request", "Could not connect", "dns error")
+_LONGEST_S = 600
+# What uv says where it cannot reach a registry, unless that answered.
+_UNREACHABLE, _ANSWERED = ("Failed to fetch", "error sending request", "Could not connect", "dns error"), "HTTP status"
 
 
 class RegistryUnreachable(Exception):
@@ -26,13 +27,14 @@ def kept_python(requirements: Path, folder: Path = FOLDER) -> Path:
     If it is missing, uv makes it: one process at a time. Raises `RegistryUnreachable`.
     """
     digits = sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()[:_NAME_DIGITS]
-    environment = folder / f"{requirements.stem}-{digits}"
+    kept = f"{requirements.stem}-{sys.version_info.major}.{sys.version_info.minor}"
+    environment = folder / f"{kept}-{digits}"
     python, complete = environment / "bin" / "python", environment / "complete"
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
+    with (folder / f".{kept}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not complete.exists():
-            for outdated in folder.glob(f"{requirements.stem}-*"):
+            for outdated in folder.glob(f"{kept}-*"):
                 shutil.rmtree(outdated)
             _uv("venv", "--python", sys.executable, str(environment))
             _uv("pip", "install", "--python", str(python), "--requirement", str(requirements))
@@ -45,7 +47,7 @@ def _uv(*arguments: str) -> None:
     assert uv.exists(), f"{uv} is missing: run make test, which installs it"
     variables = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
     command = [*_NICE, str(uv), "--quiet", "--no-progress", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
-    if done.returncode and any(words in done.stderr for words in _UNREACHABLE):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables, timeout=_LONGEST_S)
+    if done.returncode and _ANSWERED not in done.stderr and any(words in done.stderr for words in _UNREACHABLE):
         raise RegistryUnreachable(done.stderr)
     assert done.returncode == 0, done.stderr[-4000:]

@@ -1,7 +1,9 @@
 """An environment is made once for each file of requirements, and one that is incomplete is made again."""
 
 import subprocess
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -47,3 +49,24 @@ def test_requirements_that_no_registry_has_are_an_error(tmp_path: Path) -> None:
     requirements.write_text("this is no requirement\n")
     with pytest.raises(AssertionError, match="requirement"):
         kept_python(requirements, tmp_path / "kept")
+
+
+def test_a_registry_that_answers_with_an_error_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(500)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Broken) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://127.0.0.1:{server.server_port}/simple")
+        monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+        monkeypatch.setenv("UV_NO_CONFIG", "1")
+        monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+        requirements = tmp_path / "one.txt"
+        requirements.write_text("opentelemetry-sdk==1.45.2\n")
+        with pytest.raises(AssertionError, match="500"):
+            kept_python(requirements, tmp_path / "kept")
+        server.shutdown()
