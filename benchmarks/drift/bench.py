@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 
 from benchmarks.drift.ours import FLEET, OURS, Said, alone, said
@@ -11,9 +12,15 @@ from benchmarks.drift.rivals import RIVALS
 from benchmarks.drift.scoring import Judged, judged
 from benchmarks.drift.series import Aggregates, Label
 from benchmarks.drift.shapes import Calm, Own, Shapes
-from benchmarks.drift.unseen import Unseen
+from benchmarks.drift.slow import SLOW
+from benchmarks.drift.unseen import SHAPES, Shaped
 
-POPULATIONS: Mapping[str, Callable[[], Shapes]] = {"own": Own, "calm": Calm, "unseen": Unseen}
+POPULATIONS: Mapping[str, Callable[[], Shapes]] = {
+    "own": Own,
+    "calm": Calm,
+    "unseen": partial(Shaped, SHAPES),
+    "slow": partial(Shaped, SLOW),
+}
 DETECTORS = (OURS, FLEET, *RIVALS)
 AT_A_TIME = 40  # series: about 250 MB a process
 Results = Mapping[str, Sequence[Judged]]

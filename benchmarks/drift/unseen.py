@@ -1,6 +1,6 @@
 """Series of shapes that the benchmark's own population lacks: a detector must not have been made for that one alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -93,18 +93,21 @@ SHAPES: dict[str, Shape] = {
 }
 
 
-class Unseen:
-    """As many series of each shape; the regime of a series names nothing."""
+@dataclass(frozen=True)
+class Shaped:
+    """As many series of each of these shapes; the regime of a series names nothing."""
+
+    shapes: Mapping[str, Shape]
 
     def label(self, seed: int, index: int) -> Label:
         rng = np.random.default_rng([seed, index, LABEL])
-        name = list(SHAPES)[index // 2 % len(SHAPES)]
-        change = str(rng.choice(SHAPES[name].changes))
+        name = list(self.shapes)[index // 2 % len(self.shapes)]
+        change = str(rng.choice(self.shapes[name].changes))
         return changing(index, ALL_CHANGES[change], change, name, "unseen", rng)
 
     def series(self, seed: int, label: Label) -> Series:
         rng = np.random.default_rng([seed, label.index, PLAN])
-        plan = SHAPES[label.shape].make(rng)
+        plan = self.shapes[label.shape].make(rng)
         if label.change:
             plan = ALL_CHANGES[label.change].apply(plan, label.at, rng)
         return sampled(label, plan, np.random.default_rng([seed, label.index, RECORDS]))

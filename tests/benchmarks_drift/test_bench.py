@@ -12,7 +12,7 @@ from benchmarks.drift.ours import sequential
 from benchmarks.drift.scoring import judged
 from benchmarks.drift.series import Aggregates, Label
 from benchmarks.drift.shapes import Own
-from benchmarks.drift.unseen import SHAPES, Unseen
+from benchmarks.drift.unseen import SHAPES, Shaped
 
 BENCH = Bench("own", seed=4, series=120, detectors=("3sigma", "cusum"), rival_series=6)
 
@@ -25,7 +25,7 @@ def test_parts_hold_every_series_once_and_one_kind_each() -> None:
 
 
 def test_unseen_shapes_come_as_often_as_each_other_well_and_changed() -> None:
-    labels = [Unseen().label(1, index) for index in range(2 * len(SHAPES))]
+    labels = [Shaped(SHAPES).label(1, index) for index in range(2 * len(SHAPES))]
     assert {(one.shape, one.change is None) for one in labels} == {
         (name, well) for name in SHAPES for well in (True, False)
     }
@@ -58,7 +58,7 @@ def test_ours_finds_a_large_change_of_each_kind_and_leaves_the_others_alone(chan
 
 
 def test_labels_of_series_with_fewer_categories_are_filled_up() -> None:
-    three, forty = (Unseen().series(1, label_of(shape)) for shape in ("3 labels", "40 labels"))
+    three, forty = (Shaped(SHAPES).series(1, label_of(shape)) for shape in ("3 labels", "40 labels"))
     alone = sequential([Aggregates.of(three)]).alarm
     both = sequential([Aggregates.of(one) for one in (three, forty)]).alarm
     assert both.shape == (2, 2_016)
@@ -66,5 +66,5 @@ def test_labels_of_series_with_fewer_categories_are_filled_up() -> None:
 
 
 def label_of(shape: str) -> Label:
-    label = next(one for index in range(1, 2 * len(SHAPES), 2) if (one := Unseen().label(1, index)).shape == shape)
+    label = next(one for index in range(1, 2 * len(SHAPES), 2) if (one := Shaped(SHAPES).label(1, index)).shape == shape)
     return replace(label, change=None, at=WINDOWS, until=WINDOWS)
