@@ -1,7 +1,7 @@
 """How often detectors are wrong, and how fast they are right, on series whose changes are known.
 
-`python -m benchmarks.drift [--shapes unseen|slow|calm]`: 2,000 series, half of which never change and half change once; 14
-known-good days, then 7 watched ones in windows of five minutes. Kinds: scores (smooth, with an atom at 1, in five
+`python -m benchmarks.drift [--shapes unseen|slow|calm]`: 2,000 series, half of which never change and half change once;
+14 known-good days, then 7 watched ones in windows of five minutes. Kinds: scores (smooth, with an atom at 1, in five
 levels), failures of 1 in 100, latency with a Pareto tail, eight languages. Regimes: clean with a daily season; messy
 with weekends, a wandering level and bursts as well; sparse with 2 to 12 records a window instead of 50 to 500. The
 rivals have the same series in the same run, the first `--rival-series` of them. With `--shapes unseen`, shapes that

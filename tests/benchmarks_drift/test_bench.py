@@ -66,5 +66,6 @@ def test_labels_of_series_with_fewer_categories_are_filled_up() -> None:
 
 
 def label_of(shape: str) -> Label:
-    label = next(one for index in range(1, 2 * len(SHAPES), 2) if (one := Shaped(SHAPES).label(1, index)).shape == shape)
+    labels = (Shaped(SHAPES).label(1, index) for index in range(1, 2 * len(SHAPES), 2))
+    label = next(one for one in labels if one.shape == shape)
     return replace(label, change=None, at=WINDOWS, until=WINDOWS)
