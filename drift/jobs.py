@@ -144,7 +144,14 @@ class JobContext:
         if last is not None and (now - last).total_seconds() < self.settings.insights_every_s:
             return RunResult(read=0, raised=0)
         result = run_insights(
-            *(self.database, self.evaluators, self.rules, self.windows, self.settings, self.term, now, self.drift)
+            database=self.database,
+            evaluators=self.evaluators,
+            rules=self.rules,
+            windows=self.windows,
+            settings=self.settings,
+            term=self.term,
+            now=now,
+            drift=self.drift,
         )
         self._insights_at = now
         return result
