@@ -125,9 +125,12 @@ class JobContext:
         return CycleResult(moved, rolled, found.verdicts, len(events))
 
     def run_checks(self, checks: Iterable[Check], now: datetime) -> RunResult:
-        """Run checks one after the other; events of each are stored before the next one runs."""
+        """Run checks one after the other; events of each are stored before the next one runs, groups at the end."""
         found = [run_check(check, self.check_context(), now) for check in checks]
-        return RunResult(read=sum(one.read for one in found), raised=sum(len(one.events) for one in found))
+        events = sum(len(one.events) for one in found)
+        if events:
+            record_groups(self.database, now, self.term)
+        return RunResult(read=sum(one.read for one in found), raised=events)
 
     def check_context(self, watermarks: Mapping[str, datetime] | None = None) -> CheckContext:
         """Make the context of a check's run; `watermarks` of lanes, None: those that roll-ups stored."""
@@ -141,7 +144,14 @@ class JobContext:
         if last is not None and (now - last).total_seconds() < self.settings.insights_every_s:
             return RunResult(read=0, raised=0)
         result = run_insights(
-            *(self.database, self.evaluators, self.rules, self.windows, self.settings, self.term, now, self.drift)
+            database=self.database,
+            evaluators=self.evaluators,
+            rules=self.rules,
+            windows=self.windows,
+            settings=self.settings,
+            term=self.term,
+            now=now,
+            drift=self.drift,
         )
         self._insights_at = now
         return result

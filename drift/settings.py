@@ -262,7 +262,7 @@ class JobSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """How often the scheduled jobs run."""
 
     every_s: Duration = Field(
-        default=10.0, gt=0, description="Seconds between runs of roll-up, rules, label joins and notifications."
+        default=10.0, gt=0, description="Seconds between roll-ups, rules, fleet_change, label joins and notifications."
     )
     reconcile_every_s: Duration = Field(
         default=60.0,

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from itertools import accumulate
@@ -31,7 +31,7 @@ class PeriodData:
     windows: WindowSettings
     settings: JobSettings
     now: datetime
-    drift: DriftSettings = field(default_factory=DriftSettings)
+    drift: DriftSettings
 
     @property
     def period(self) -> Period:

@@ -25,13 +25,13 @@ def run_insights(
     settings: JobSettings,
     term: Term,
     now: datetime,
-    drift: DriftSettings | None = None,
+    drift: DriftSettings,
 ) -> RunResult:
     """Store the insights of the period that contains `now`, and withdraw those that no longer hold.
 
     `read` counts the sampled traces.
     """
-    data = PeriodData(database, evaluators, windows, settings, now, drift or DriftSettings())
+    data = PeriodData(database, evaluators, windows, settings, now, drift)
     found = [one for find in finders(PeriodData) for one in find(data)]
     traces = 0
     for app in _apps(data, rules):

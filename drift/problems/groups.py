@@ -59,7 +59,7 @@ _STAGE_OF_TYPE: Mapping[str, Stage] = {
 }
 _INPUTS = "inputs"  # the evaluator that records lengths and numbers of what goes in and out
 _ANSWER_STAGES: tuple[Stage, ...] = ("speed", "cost", "consistency")  # follow from how an answer is made
-FLEET_STAGES: tuple[Stage, ...] = ("failure", "retrieval", "generation", *_ANSWER_STAGES, "harm", "traffic")
+FLEET_STAGES: tuple[Stage, ...] = ("failure", "retrieval", "generation", "speed", "cost", "harm", "traffic")
 _LEADS_TO: Mapping[Stage, tuple[Stage, ...]] = {
     "storage": ("storage", "jobs", "missing", "error", "coverage"),
     "jobs": ("jobs", "coverage"),
@@ -204,7 +204,7 @@ def parents(problems: Iterable[Problem], now: datetime) -> dict[EpisodeKey, Prob
             if not _explains(cause, one, now):
                 continue
             root = found.get(cause.key, cause)
-            if root is cause or _explains(root, one, now) or _is_part_of(cause, one):
+            if root is cause or root.stage == "fleet" or _explains(root, one, now) or _is_part_of(cause, one):
                 found[one.key] = root
                 break
         for where in one.kept_at(width):

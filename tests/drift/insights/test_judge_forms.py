@@ -10,7 +10,7 @@ from ragtide.drift.canaries import CanaryScoreRow
 from ragtide.drift.insights.data import PeriodData
 from ragtide.drift.insights.judge_forms import judge_forms
 from ragtide.drift.insights.model import Insight
-from ragtide.drift.settings import JobSettings, WindowSettings
+from ragtide.drift.settings import DriftSettings, JobSettings, WindowSettings
 from ragtide.sinks.clickhouse.database import Database
 from tests.drift.world import EVALUATORS
 
@@ -53,7 +53,7 @@ def store(database: Database, effect: Effect, *, noise: float = 0.02, runs: int 
 
 
 def found(database: Database) -> list[Insight]:
-    return list(judge_forms(PeriodData(database, EVALUATORS, WindowSettings(), JobSettings(), NOW)))
+    return list(judge_forms(PeriodData(database, EVALUATORS, WindowSettings(), JobSettings(), NOW, DriftSettings())))
 
 
 def test_a_judge_that_likes_markdown_is_told_with_the_size_of_it(database: Database) -> None:

@@ -9,7 +9,7 @@ from ragtide.drift.canaries import CanaryScoreRow
 from ragtide.drift.insights.data import PeriodData
 from ragtide.drift.insights.judge_versions import judge_versions
 from ragtide.drift.insights.model import Insight
-from ragtide.drift.settings import JobSettings, WindowSettings
+from ragtide.drift.settings import DriftSettings, JobSettings, WindowSettings
 from ragtide.sinks.clickhouse.database import Database
 from tests.drift.world import EVALUATORS
 
@@ -47,7 +47,7 @@ def store(
 
 def found(database: Database, day: float) -> list[Insight]:
     now = NOON + timedelta(days=day, hours=1)
-    return list(judge_versions(PeriodData(database, EVALUATORS, WindowSettings(), JobSettings(), now)))
+    return list(judge_versions(PeriodData(database, EVALUATORS, WindowSettings(), JobSettings(), now, DriftSettings())))
 
 
 def test_a_stricter_version_is_stated_with_the_difference_for_a_week(database: Database) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from ragtide.drift.insights.job import run_insights
 from ragtide.drift.insights.model import Period
-from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
+from ragtide.drift.settings import DriftSettings, JobSettings, RuleSettings, WindowSettings
 from ragtide.sinks.clickhouse.database import Database
 from tests.drift.world import World
 
@@ -24,7 +24,7 @@ def test_a_new_version_is_stated_once_where_there_was_another_before(database: D
 
     def state(second: float) -> int:
         settings = (RuleSettings(), world.windows, JobSettings())
-        return run_insights(database, world.evaluators, *settings, world.term, world.at(second)).raised
+        return run_insights(database, world.evaluators, *settings, world.term, world.at(second), DriftSettings()).raised
 
     assert state(180) == 1
     world.elect()

@@ -16,7 +16,7 @@ from ragtide.drift.insights.data import PeriodData
 from ragtide.drift.insights.judge_forms import judge_forms
 from ragtide.drift.leadership import elect
 from ragtide.drift.problems.store import load_problems
-from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
+from ragtide.drift.settings import DriftSettings, JobSettings, RuleSettings, WindowSettings
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.stream.cli import main
 from ragtide.stream.judge_canaries import CanaryScorer, load_canaries
@@ -69,7 +69,9 @@ def test_a_judge_that_likes_markdown_is_an_insight(database: Database) -> None:
         settings = settings_of(server, {"forms": True})
         for number in range(3):
             CanaryScorer(settings, database, load_canaries(settings), known(settings)).run(DAY + timedelta(days=number))
-        data = PeriodData(database, known(settings), WindowSettings(), JobSettings(), DAY + timedelta(days=3))
+        data = PeriodData(
+            database, known(settings), WindowSettings(), JobSettings(), DAY + timedelta(days=3), DriftSettings()
+        )
         [one] = judge_forms(data)
     assert one.figures["form"] == "markdown"
     assert one.figures["effect"] > 0.4
