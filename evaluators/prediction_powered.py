@@ -29,8 +29,8 @@ from typing import Any
 PREFIX = "ppi."
 CONFIDENCE = 0.95
 _FEWEST = 3  # scores from which an interval is made
-_FEWEST_TUNED = 10  # from which the power is tuned: from fewer it would be mostly noise
-_ROUNDING = 1e-12  # relative: a smaller variance comes from the arithmetic
+FEWEST_TUNED = 10  # from which the power is tuned: from fewer it would be mostly noise
+ROUNDING = 1e-12  # relative: a smaller variance comes from the arithmetic
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def estimate(sums: Mapping[str, float], confidence: float = CONFIDENCE, power: f
     size = of["sw"] ** 2 / of["sww"]  # number of scores with equal weights that tell as much (Kish 1965)
     plain_variance = moments.zz / n**2
     if power is None:
-        power = moments.best_power if scored >= _FEWEST_TUNED else 0.0
+        power = moments.best_power if scored >= FEWEST_TUNED else 0.0
     variance = moments.variance(power) / n**2
     value = plain + power * (mean_f - judged_f)
     saved = of["j"] * (plain_variance / variance - 1) if variance > 0 and plain_variance > 0 else 0.0
@@ -127,7 +127,7 @@ def estimate(sums: Mapping[str, float], confidence: float = CONFIDENCE, power: f
 
 
 @dataclass(frozen=True, slots=True)
-class _Moments:
+class Moments:
     """Sums over traces: of z², of (v (f - W(f)) - (f - mean f))² and of its product with v z; see the module."""
 
     zz: float
@@ -142,7 +142,7 @@ class _Moments:
         return max(0.0, self.zz - 2 * power * self.dz + power**2 * self.dd)
 
 
-def _moments(of: Mapping[str, float], plain: float, mean_f: float, judged_f: float) -> _Moments:
+def _moments(of: Mapping[str, float], plain: float, mean_f: float, judged_f: float) -> Moments:
     n = of["n"]
     to_v = n / of["jw"]  # v = w * to_v
     to_z = of["jw"] / of["sw"]  # 1 / share of judged traces with a score
@@ -154,9 +154,9 @@ def _moments(of: Mapping[str, float], plain: float, mean_f: float, judged_f: flo
     zz = of["swwyy"] - 2 * plain * of["swwy"] + plain**2 * of["sww"]
     dd = to_v**2 * hh - 2 * to_v * gh + gg
     scale = to_v**2 * of["jwwff"] + of["ff"]
-    return _Moments(
-        zz=(to_v * to_z) ** 2 * zz if zz > _ROUNDING * of["swwyy"] else 0.0,
-        dd=dd if dd > _ROUNDING * scale else 0.0,
+    return Moments(
+        zz=(to_v * to_z) ** 2 * zz if zz > ROUNDING * of["swwyy"] else 0.0,
+        dd=dd if dd > ROUNDING * scale else 0.0,
         dz=to_z * (to_v**2 * hz - to_v * gz),
     )
 
