@@ -44,6 +44,8 @@ class Label(_Part, frozen=True):
     relevance: dict[str, float] | None = None
     labels: Classes | None = None
     verdict: Verdict | None = None
+    # Probability with which the trace was drawn for labelling, whatever the answer; None: somebody labelled it unasked.
+    sample_rate: float | None = Field(default=None, gt=0, le=1)
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:

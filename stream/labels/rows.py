@@ -36,6 +36,7 @@ class LabelRow(NamedTuple):
     thumbs: str
     score: float | None
     comment: str
+    sample_rate: float = 0.0  # 0: the trace was not drawn for labelling
 
     @property
     def joins(self) -> bool:
@@ -80,6 +81,7 @@ class LabelRows:
             verdict.thumbs or "",
             verdict.score,
             self._comment(verdict.comment or "", shared),
+            label.sample_rate or 0.0,
         )
 
     def _fact(self, fact: object) -> str:

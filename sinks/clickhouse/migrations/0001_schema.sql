@@ -702,6 +702,7 @@ CREATE TABLE IF NOT EXISTS labels
     thumbs LowCardinality(String) COMMENT 'up or down; empty: not sent',
     score Nullable(Float64) COMMENT 'Score that a person gave, on a scale of their own; NULL: not sent',
     comment String COMMENT 'Comment of a person; empty: not sent, or not stored',
+    sample_rate Float64 COMMENT 'Probability with which the trace was drawn for labelling; 0: it was not drawn, so that the verdict stands for no other trace',
     ingested_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC',
     INDEX by_ingested_at ingested_at TYPE minmax GRANULARITY 1,
     CONSTRAINT finite_score CHECK score IS NULL OR isFinite(score)
