@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ragtide.drift.calibration import AtThreshold, ShareEstimate
     from ragtide.drift.stats import Kappa
+    from ragtide.evaluators.label_estimates import PeopleEstimate
+
+_LOW_COVERAGE = 0.8
 
 
 def describe_agreement(at: "AtThreshold") -> str:
@@ -41,3 +44,36 @@ def estimate_object(found: "Kappa | ShareEstimate | None") -> dict[str, float | 
         return None
     low, high = found.interval or (None, None)
     return {"value": found.value, "low": low, "high": high}
+
+
+def describe_people(people: "PeopleEstimate | None") -> list[str]:
+    """Render the share of answers that people would call good, and what it rests on."""
+    if people is None:
+        return ["  of all answers: unknown, because no label is of a sample; ragtide labels sample draws one"]
+    mean = people.mean
+    interval = ""
+    if mean.low is not None and mean.high is not None:
+        interval = f" ({max(mean.low, 0):.1%} to {min(mean.high, 1):.1%})"
+    lines = [
+        f"  of all answers: people would call {min(max(mean.value, 0), 1):.1%}{interval} good, estimated from "
+        f"{people.labelled:,} labels of a sample and the scores of {people.judged:,} judged answers"
+    ]
+    if people.coverage < _LOW_COVERAGE:
+        lines.append(
+            f"  only {people.coverage:.0%} of that sample has labels: the estimate is biased if they are not like the rest"
+        )
+    return lines
+
+
+def people_object(people: "PeopleEstimate") -> dict[str, float | None]:
+    """Return what people would say for JSON."""
+    return {
+        "good_share": people.mean.value,
+        "low": people.mean.low,
+        "high": people.mean.high,
+        "share_of_labels_alone": people.plain.value,
+        "labels": people.labelled,
+        "judged": people.judged,
+        "coverage": people.coverage,
+        "saved_labels": people.saved,
+    }
