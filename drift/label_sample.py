@@ -114,8 +114,8 @@ def label_sums(scores: str, labels: str, said: str, given: str, by: Sequence[str
 def people_estimates(sums: str, by: Sequence[str] = ()) -> str:
     """SELECT of the estimates of `label_sums`, as `evaluators.label_estimates` makes them; no row without a label.
 
-    Columns: those of `by`, `estimate`, `estimate_low`, `estimate_high` (NULL: no interval), `labels_mean` (of the labels
-    alone), `labels`, `judged`, `coverage`. Student's quantile is Cornish and Fisher's expansion of it.
+    Columns: those of `by`, `estimate`, `estimate_low`, `estimate_high` (NULL: no interval), `labels_mean` (of the
+    labels alone), `labels`, `judged`, `coverage`. Student's quantile is Cornish and Fisher's expansion of it.
     """
     steps = [
         {"t": "b / w", "all_f": "bf / b", "labelled_f": "wf / w", "labels_mean": "wy / w"},

@@ -136,9 +136,11 @@ class Moments:
 
     @property
     def best_power(self) -> float:
+        """Return the power with the least variance; 0 if the companion does not vary."""
         return self.dz / self.dd if self.dd > 0 else 0.0
 
     def variance(self, power: float) -> float:
+        """Return the sum of squares of the linear form with this power."""
         return max(0.0, self.zz - 2 * power * self.dz + power**2 * self.dd)
 
 

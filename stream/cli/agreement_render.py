@@ -59,9 +59,7 @@ def describe_people(people: "PeopleEstimate | None") -> list[str]:
         f"{people.labelled:,} labels of a sample and the scores of {people.judged:,} judged answers"
     ]
     if people.coverage < _LOW_COVERAGE:
-        lines.append(
-            f"  only {people.coverage:.0%} of that sample has labels: the estimate is biased if they are not like the rest"
-        )
+        lines.append(f"  only {people.coverage:.0%} of that sample has labels: if the others differ, so does the truth")
     return lines
 
 

@@ -45,9 +45,9 @@ def command() -> None:
 def sample(metric: str, rate: float, app: str | None, run_id: str, days: float, config: Path | None) -> None:
     """Draw answers with a score of METRIC (evaluator.metric), and print a label to complete for each, as JSON lines.
 
-    The choice depends on the trace id alone, so the same command draws the same answers, without those that have a label
-    of a sample. Replace null by "up" or "down", then send the file with ragtide.label. ragtide calibrate estimates what
-    people would say of all answers.
+    The choice depends on the trace id alone, so the same command draws the same answers, without those that have a
+    label of a sample. Replace null by "up" or "down", then send the file with ragtide.label. ragtide calibrate then
+    estimates what people would say of all answers.
 
     \b
     Examples:
