@@ -41,6 +41,11 @@ class WeightedMean:
     low: float | None = None
     high: float | None = None
 
+    def within(self, least: float, greatest: float) -> "WeightedMean":
+        """Return the mean and its interval within the range of the metric."""
+        low, high = (None if end is None else min(max(end, least), greatest) for end in (self.low, self.high))
+        return WeightedMean(min(max(self.value, least), greatest), low, high)
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:

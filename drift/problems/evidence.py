@@ -16,6 +16,7 @@ from ragtide.drift.rules import (
     record_query,
     record_source,
 )
+from ragtide.drift.stats import Interval
 from ragtide.drift.windows import SegmentValues
 from ragtide.sinks.clickhouse.database import Database
 
@@ -79,7 +80,20 @@ def statistics(
         bad=totals.bad,
         traffic=traffic(database, series, since, until),
         reasons=reasons,
+        interval=_interval(rule, breaching, value),
     )
+
+
+def _interval(rule: Rule, verdicts: Sequence[Verdict], value: float) -> Interval | None:
+    """Return the interval of the mean of estimates; None if they are none. Windows are independent."""
+    ends = [(one.samples, one.low, one.high) for one in verdicts if one.low is not None and one.high is not None]
+    if not ends:
+        return None
+    records = sum(one.samples for one in verdicts)
+    reach = math.sqrt(sum((n * (high - low) / 2) ** 2 for n, low, high in ends)) / records
+    metric = rule.metric_ref.metric
+    least, greatest = (0.0, 1.0) if rule.kind.value_type == "share" else (metric.low, metric.high)
+    return Interval(max(value - reach, least), min(value + reach, greatest))
 
 
 def traffic(database: Database, series: Series, since: datetime, until: datetime) -> int:

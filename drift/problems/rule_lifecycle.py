@@ -32,7 +32,16 @@ from ragtide.drift.rules import (
     verdicts_of_active_versions,
 )
 from ragtide.drift.settings import RuleSettings
-from ragtide.drift.stats import MAX_INTERVALS, BadCount, within_binomial_noise, within_mean_noise
+from ragtide.drift.stats import (
+    CONFIDENCE,
+    MAX_INTERVALS,
+    BadCount,
+    EstimatedValue,
+    within_binomial_noise,
+    within_mean_noise,
+    within_sampling_noise,
+    z_score,
+)
 
 _MIN_VERDICTS = 11  # for a test of significance
 
@@ -145,16 +154,28 @@ def _breaches(
 def _within_noise(rule: Rule, verdicts: Sequence[Verdict], chance: float) -> bool:
     """Tell whether chance alone explains the newest bad verdicts.
 
-    Shares of records use the binomial test, other means their variation; with few verdicts, k of m alone decides those.
+    Estimates use their intervals, shares of records the binomial test, and means their variation, estimates too; with
+    few verdicts, k of m alone decides means that are no estimates.
     """
     some = verdicts[-MAX_INTERVALS:]
     threshold = some[-1].threshold
+    if any(one.low is not None for one in some) and within_sampling_noise(
+        map(_estimated, reversed(some)), threshold, chance
+    ):
+        return True
     are_shares = rule.kind.value_type == "share" or len(some) > 1  # a single mean may equal a share by chance
     for passing in (False, True):
         if are_shares and all(math.isclose(one.value, _share(one, passing), abs_tol=ROUNDING) for one in some):
             parts = (BadCount(one.samples, one.wrong) for one in reversed(some))
             return within_binomial_noise(parts, 1 - threshold if passing else threshold, chance)
     return len(some) >= _MIN_VERDICTS and within_mean_noise([one.value for one in some], threshold, chance)
+
+
+def _estimated(verdict: Verdict) -> EstimatedValue:
+    """Take the error from the longer side of the interval: the other may end at the metric's range."""
+    value, ends = verdict.value, [end for end in (verdict.low, verdict.high) if end is not None]
+    half_width = max((abs(end - value) for end in ends), default=0.0)
+    return EstimatedValue(value, half_width / z_score(CONFIDENCE), verdict.samples)
 
 
 def _share(verdict: Verdict, passing: bool) -> float:

@@ -12,7 +12,7 @@ from ragtide.drift.rules.model import ChartSeries, ReferenceLine, Rule, RuleKind
 from ragtide.drift.text import number, percent, timestamp
 from ragtide.drift.windows import MetricRef, bin_bounds, count_out_of_bounds, segment_value_of
 from ragtide.evaluators.combining import combine_parts
-from ragtide.evaluators.prediction_powered import estimate, sums_of
+from ragtide.evaluators.prediction_powered import WeightedMean, estimate, sums_of
 
 ROUNDING = 1e-9  # a mean of equal numbers may differ from them in its last digits
 
@@ -25,8 +25,8 @@ class Mean(RuleKind):
 
     def evaluate(self, window: Window, rule: Rule, series: Series, allowed: int = 0) -> RuleResult:
         mean = _mean_of_all(window, rule)
-        threshold, breached = breached_bound(mean, rule)
-        return RuleResult(mean, threshold, breached, window.scored, rule.bad_count(window))
+        threshold, breached = breached_bound(mean.value, rule)
+        return RuleResult(mean.value, threshold, breached, window.scored, rule.bad_count(window), mean.low, mean.high)
 
     def describe(self, series: Series, rule: Rule, statistics: Statistics) -> str:
         return f"the mean of {_level_clause(series, rule, statistics)}"
@@ -217,11 +217,11 @@ def reference_line(name: str, value: object) -> ReferenceLine | None:
     return ReferenceLine(name, float(value)) if isinstance(value, int | float) else None
 
 
-def _mean_of_all(window: Window, rule: Rule) -> float:
+def _mean_of_all(window: Window, rule: Rule) -> WeightedMean:
     """Return the estimate for all traces if the window holds sums of a sample, else the mean of the scores."""
     metric = rule.metric_ref.metric
     made = estimate(sums_of(metric.key, window.parts)) if window.parts else None
-    return window.sum / window.scored if made is None else min(max(made.mean.value, metric.low), metric.high)
+    return WeightedMean(window.sum / window.scored) if made is None else made.mean.within(metric.low, metric.high)
 
 
 def _level_clause(series: Series, rule: Rule, statistics: Statistics) -> str:
@@ -231,9 +231,13 @@ def _level_clause(series: Series, rule: Rule, statistics: Statistics) -> str:
         direction = "fell" if statistics.value < statistics.baseline else "rose"
         change = f"{direction} from {number(statistics.baseline, unit)} to {number(statistics.value, unit)}"
     side = "below" if rule.min is not None and statistics.threshold == rule.min else "above"
+    threshold, traces = number(statistics.threshold, unit), _trace_count(statistics.samples)
+    if statistics.interval is not None:
+        low, high = (number(end, unit) for end in statistics.interval)
+        interval = f"95 % interval {low} to {high}"
+        return f"{series.metric} {change} ({interval}), {side} {threshold}, on {statistics.samples} judged traces"
     # Of a class of a window it is not known which records are bad.
     bad = "" if rule.metric_ref.metric.per else f" ({statistics.bad} failed)"
-    threshold, traces = number(statistics.threshold, unit), _trace_count(statistics.samples)
     return f"{series.metric} {change}, {side} {threshold}, on {traces}{bad}"
 
 

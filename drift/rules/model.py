@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from ragtide.drift.attributes import Evidence
 from ragtide.drift.settings import Severity
+from ragtide.drift.stats import Interval
 from ragtide.drift.text import scope_label
 from ragtide.drift.windows import MetricRef
 
@@ -70,6 +71,7 @@ class Statistics:
     bad: int
     traffic: int  # traces of the app in the same time, all models together
     reasons: tuple[str, ...] = ()
+    interval: Interval | None = None  # of an estimated value: 95 %
 
 
 class ReferenceLine(NamedTuple):
@@ -171,13 +173,18 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """The result of a rule on one window; it rests on `samples` records."""
+    """The result of a rule on one window; it rests on `samples` records.
+
+    `low` and `high` are the ends of the 95 % interval of an estimated value; None of a value that is no estimate.
+    """
 
     value: float
     threshold: float
     breached: bool
     samples: int
     bad: int
+    low: float | None = None
+    high: float | None = None
 
 
 NO_RESULT = RuleResult(0.0, 0.0, False, 0, 0)  # no records left: neither good nor bad
@@ -205,6 +212,8 @@ class Verdict(NamedTuple):
     wrong: int
     incomplete: int
     version: int
+    low: float | None = None
+    high: float | None = None
 
     @property
     def series(self) -> Series:

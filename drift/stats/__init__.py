@@ -27,9 +27,11 @@ from ragtide.drift.stats.sampling import in_sample, sample_minutes
 from ragtide.drift.stats.significance import (
     MAX_INTERVALS,
     BadCount,
+    EstimatedValue,
     binomial_tail,
     within_binomial_noise,
     within_mean_noise,
+    within_sampling_noise,
 )
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "Agreements",
     "BadCount",
     "Difference",
+    "EstimatedValue",
     "Interval",
     "Kappa",
     "Lift",
@@ -69,5 +72,6 @@ __all__ = [
     "wilson",
     "within_binomial_noise",
     "within_mean_noise",
+    "within_sampling_noise",
     "z_score",
 ]

@@ -16,6 +16,14 @@ _MEDIAN_STEP = 0.954  # median |x - y| of two normal values of standard deviatio
 _NEGLIGIBLE = 1e-6
 
 
+class EstimatedValue(NamedTuple):
+    """A value estimated from so many records, with its standard error."""
+
+    value: float
+    error: float
+    records: int
+
+
 class BadCount(NamedTuple):
     """Records of an interval, and how many are bad."""
 
@@ -51,6 +59,25 @@ def within_mean_noise(values: Sequence[float], bound: float, chance: float) -> b
     for count, value in enumerate(reversed(values[-MAX_INTERVALS:]), start=1):
         off += side * (value - bound)
         if off >= sigmas * error * math.sqrt(count):
+            return False
+    return True
+
+
+def within_sampling_noise(newest_first: Iterable[EstimatedValue], bound: float, chance: float) -> bool:
+    """Tell the same of values that were estimated from samples, the newest beyond the bound.
+
+    Their errors are known from their intervals. Tested on the newest value, on the two newest together, and so on, each
+    by its records. A value without an interval counts as exact: its records are all alike.
+    """
+    if chance >= 1:
+        return False
+    sigmas = -NormalDist().inv_cdf(chance)
+    newest = list(islice(newest_first, MAX_INTERVALS))
+    side, off, variance = math.copysign(1.0, newest[0].value - bound), 0.0, 0.0
+    for one in newest:
+        off += one.records * side * (one.value - bound)
+        variance += (one.records * one.error) ** 2
+        if off > 0 and off >= sigmas * math.sqrt(variance):
             return False
     return True
 

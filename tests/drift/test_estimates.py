@@ -187,3 +187,51 @@ def test_a_rule_judges_the_estimate_for_all_traces_and_not_the_judged_ones_alone
     assert verdict["value"] == pytest.approx(expected(rows).mean.value)
     assert 0.75 < verdict["value"] < 0.8
     assert (verdict["breached"], verdict["samples"]) == (0, len(scores))
+
+
+def noisy_window(here: World, minute: int, mean: float, spread: float) -> list[ScoreRow]:
+    """Make a minute of 100 traces, of which one in five is judged: a third each at the mean, above it and below it."""
+    rows = []
+    for at in range(100):
+        is_judged = at % 5 == 0
+        score = mean + spread * (at // 5 % 3 - 1) if is_judged else None
+        parts = parts_of("faithful", 0.5, 5.0, judged=is_judged, score=score)
+        made: dict[str, Any] = {} if is_judged else {"status": "sampled_out", "reason": "not_sampled"}
+        metrics = {} if score is None else {"faithful": score}
+        time = here.at(minute * 60 + at / 2)
+        row = score_row(time, f"t{minute}-{at}", metrics, evaluator="judged", parts=parts, **made)
+        rows.append(row)
+    return rows
+
+
+@pytest.mark.parametrize(("spread", "opens_after"), [(0.3, None), (0.15, 3), (0.01, 2)])
+def test_a_problem_opens_once_the_interval_of_the_estimate_is_beyond_the_threshold(
+    database: Database, spread: float, opens_after: int | None
+) -> None:
+    """The estimate is 0.05 below the threshold of 0.75 in each of five minutes; 2 of 3 bad ones are enough."""
+    here = world(database)
+    opened = None
+    for minute in range(5):
+        here.store(noisy_window(here, minute, 0.70, spread), "judge")
+        advance(here, (minute + 1) * 60)
+        if opened is None and any(one.state == "open" for one in here.problems()):
+            opened = minute + 1
+    assert opened == opens_after
+    verdicts = database.rows("SELECT value, low, high, breached FROM verdicts FINAL WHERE metric = 'judged.faithful'")
+    assert {row["breached"] for row in verdicts if row["low"] is not None} == {1}
+    window = database.rows(
+        "SELECT estimate, estimate_low, estimate_high FROM windows FINAL "
+        "WHERE metric = 'judged.faithful' AND segment = '' AND size_s = 60 ORDER BY start LIMIT 1"
+    )[0]
+    first = next(row for row in verdicts if row["low"] is not None)
+    assert (first["value"], first["low"], first["high"]) == pytest.approx(tuple(window.values()))
+
+
+def test_the_message_of_a_problem_has_the_interval(database: Database) -> None:
+    here = world(database)
+    for minute in range(3):
+        here.store(noisy_window(here, minute, 0.5, 0.1), "judge")
+        advance(here, (minute + 1) * 60)
+    (problem,) = here.problems()
+    assert "the mean of judged.faithful is 0.49" in problem.description
+    assert "(95 % interval 0.4" in problem.description

@@ -302,6 +302,8 @@ CREATE TABLE IF NOT EXISTS verdicts
     wrong UInt64 COMMENT 'Records beyond the threshold',
     incomplete UInt8 COMMENT '1: a pooled window is incomplete; 0: all complete',
     version UInt64 COMMENT 'Leader epoch * 2^32 + number within the term; the largest wins',
+    low Nullable(Float64) COMMENT 'Lower end of the 95 % interval of an estimated value; NULL: not estimated from a sample, or unknown',
+    high Nullable(Float64) COMMENT 'Upper end of the 95 % interval of an estimated value; NULL: not estimated from a sample, or unknown',
     judged_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC'
 )
 ENGINE = ReplacingMergeTree(version)

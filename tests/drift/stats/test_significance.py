@@ -10,7 +10,14 @@ from ragtide.drift.problems.rule_lifecycle import next_transition
 from ragtide.drift.rules.model import Rule, Series, Verdict
 from ragtide.drift.rules.resolve import rules_for
 from ragtide.drift.settings import RuleSettings
-from ragtide.drift.stats.significance import BadCount, binomial_tail, within_binomial_noise, within_mean_noise
+from ragtide.drift.stats.significance import (
+    BadCount,
+    EstimatedValue,
+    binomial_tail,
+    within_binomial_noise,
+    within_mean_noise,
+    within_sampling_noise,
+)
 from ragtide.drift.windows.metrics import metrics_by_name
 from ragtide.evaluators.builtin.operations import operations
 
@@ -47,6 +54,31 @@ def test_means_are_judged_by_how_far_they_step() -> None:
     usual = (0.77 + 0.02 * np.random.default_rng(1).standard_normal(17)).tolist()
     assert within_mean_noise([*usual, 0.745, 0.76, 0.745], 0.75, 0.001)
     assert not within_mean_noise([*usual, 0.65, 0.65, 0.65], 0.75, 0.001)
+
+
+def test_estimates_are_judged_by_their_errors() -> None:
+    """At 0.05 beyond the limit with an error of 0.03: one tells nothing, five together have an error of 0.013."""
+    one = EstimatedValue(0.70, 0.03, 30)
+    assert within_sampling_noise([one] * 3, 0.75, 0.001)
+    assert not within_sampling_noise([one] * 4, 0.75, 0.001)
+    assert not within_sampling_noise([one], 0.75, 0.05)
+    assert not within_sampling_noise([one], 0.75, 1)
+    assert not within_sampling_noise([one._replace(error=0.0)], 0.75, 0.001)
+    above = [EstimatedValue(0.80, 0.03, 30)] * 4
+    assert not within_sampling_noise(above, 0.75, 0.001)
+    assert within_sampling_noise([above[0], *[one] * 3], 0.75, 0.001)
+    many = EstimatedValue(0.70, 0.01, 300)
+    assert not within_sampling_noise([above[0]._replace(value=0.74), many], 0.75, 0.001)
+
+
+def test_estimates_at_the_limit_hardly_ever_look_significant() -> None:
+    rng = np.random.default_rng(3)
+    error = 0.05
+    found = 0
+    for _ in range(4_000):
+        values = 0.75 + error * rng.standard_normal(3)
+        found += not within_sampling_noise([EstimatedValue(float(one), error, 30) for one in values], 0.75, 0.001)
+    assert found / 4_000 < 0.01
 
 
 def opened(wrong: list[int], settings: RuleSettings) -> int | None:
