@@ -25,7 +25,7 @@ from ragtide.drift.rules import Rule, Series, bound_parameters, out_of_bounds, r
 from ragtide.drift.settings import JobSettings
 from ragtide.drift.stats import calendar
 from ragtide.drift.text import percent, timestamp
-from ragtide.drift.windows import bin_bounds, count_out_of_bounds
+from ragtide.drift.windows import bin_bounds, count_out_of_bounds, sum_weights
 from ragtide.sinks.clickhouse.database import Database
 
 _LOOKBACK = timedelta(hours=6)
@@ -103,7 +103,10 @@ def _mean_rules(ctx: CheckContext, app: str) -> dict[str, Rule]:
 def _load_series_of_app(
     database: Database, app: str, rules: Mapping[str, Rule], live: str, base_s: int
 ) -> list[_SeriesFailures]:
-    """Load records and failures of every window, by metric and model."""
+    """Load records and failures of every window, by metric and model.
+
+    Records of a sampled judge are as many as would tell as much with equal weights (Kish 1965).
+    """
     names = sql.array(map(sql.text, rules), "String")
     good = [bin_bounds(rule.metric_ref.scale, rule.min, rule.max) for rule in rules.values()]
     lowest, highest = ([str(one.min_bin) for one in good], [str(one.max_bin) for one in good])
@@ -114,10 +117,14 @@ def _load_series_of_app(
         FROM (
             SELECT environment, metric, model, fingerprint, groupArray((at, n, wrong)) AS windows
             FROM (
-                SELECT environment, metric, model, fingerprint, toUnixTimestamp(start) AS at, sum(scored) AS n,
-                    sum({count_out_of_bounds("lowest[nth]", "highest[nth]")}) AS wrong
+                SELECT environment, metric, model, fingerprint, toUnixTimestamp(start) AS at, sum(scored) AS records,
+                    sum({count_out_of_bounds("lowest[nth]", "highest[nth]")}) AS counted,
+                    sum({sum_weights("key", "lowest[nth]", "highest[nth]")}) AS weighed,
+                    sum({sum_weights("key")}) AS all_weights, sum({sum_weights("key", squared=True)}) AS all_squares,
+                    if(all_squares > 0, toUInt64(round(all_weights * all_weights / all_squares)), records) AS n,
+                    if(all_squares > 0, toUInt64(round(n * weighed / all_weights)), counted) AS wrong
                 FROM (
-                    SELECT *, indexOf(names, metric) AS nth FROM windows FINAL
+                    SELECT *, indexOf(names, metric) AS nth, splitByChar('.', metric)[-1] AS key FROM windows FINAL
                     WHERE {live} AND app = {sql.text(app)} AND metric IN {sql.texts(rules)}
                 )
                 GROUP BY environment, metric, model, fingerprint, at
@@ -141,10 +148,14 @@ def _detection(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCoun
     since, until = calendar.utc(breach.start), calendar.utc(breach.end)
     causes = _causes(ctx, series, rule, breach)
     known = ", ".join(f"{cause} {count}" for cause, count in causes.items() if count)
+    failed = f"{breach.bad} of {breach.records} traces ({percent(breach.share)})"
+    if rule.metric_ref.evaluator.judge is not None:
+        failed = f"an estimated {percent(breach.share)} of traces"
     message = (
-        f"{series.label}: {breach.bad} of {breach.records} traces ({percent(breach.share)}) failed {series.metric}, "
-        f"above the limit of {percent(rule.failure_limit)}, since {timestamp(since)}. By cause: {known}."
+        f"{series.label}: {failed} failed {series.metric}, above the limit of {percent(rule.failure_limit)}, "
+        f"since {timestamp(since)}. By cause: {known}."
     )
+    estimated = evidence.estimate_bad_traces(ctx.database, series, rule, breach.share, since, until)
     attributes = {
         **bad_share_attributes(breach.bad, breach.records, rule.failure_limit),
         "min": rule.min,
@@ -158,7 +169,7 @@ def _detection(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCoun
         message,
         attributes,
         ctx.rules,
-        bad=breach.bad,
+        bad=breach.bad if estimated is None else estimated,
         traffic=evidence.traffic(ctx.database, series, since, until),
         severity=rule.severity,
         examples=evidence.examples(ctx.database, series, rule, ctx.segments, since, until),

@@ -81,7 +81,33 @@ def statistics(
         traffic=traffic(database, series, since, until),
         reasons=reasons,
         interval=_interval(rule, breaching, value),
+        bad_traces=estimate_bad_traces(
+            database, series, rule, totals.bad / totals.samples if totals.samples else 0.0, since, until
+        ),
     )
+
+
+def estimate_bad_traces(
+    database: Database, series: Series, rule: Rule, bad_share: float, since: datetime, until: datetime
+) -> int | None:
+    """Estimate how many traces of the series a judge would call bad, of which a share of judged ones is.
+
+    None if it judged all traces. Counted are windows of the smallest size.
+    """
+    if rule.metric_ref.evaluator.judge is None or rule.kind.counts_unscored:
+        return None
+    rows = database.rows(
+        "SELECT sum(seen) AS traces, sum(sampled) AS in_sample, sum(applicable) AS applies FROM windows FINAL "
+        "WHERE run_id = 'live' AND app = {app:String} AND environment = {environment:String} "
+        "AND metric = {metric:String} AND model = {model:String} AND segment = {segment:String} "
+        "AND segment_value = {segment_value:String} AND start >= {since:DateTime64(3, 'UTC')} "
+        "AND start < {until:DateTime64(3, 'UTC')} GROUP BY size_s ORDER BY size_s LIMIT 1",
+        {**series._asdict(), "since": since, "until": until},
+    )
+    if not rows or rows[0]["in_sample"] >= rows[0]["traces"]:
+        return None
+    applies: float = rows[0]["traces"] * rows[0]["applies"] / max(rows[0]["in_sample"], 1)
+    return round(applies * bad_share)
 
 
 def _interval(rule: Rule, verdicts: Sequence[Verdict], value: float) -> Interval | None:

@@ -320,7 +320,7 @@ def build_rule_details(
         describe_problem(series, rule, statistics, since),
         attributes,
         settings,
-        bad=statistics.bad,
+        bad=statistics.bad if statistics.bad_traces is None else statistics.bad_traces,
         traffic=statistics.traffic,
         severity=rule.severity,
         examples=examples,

@@ -6,13 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from ragtide.drift.attributes import Evidence
 from ragtide.drift.settings import Severity
 from ragtide.drift.stats import Interval
 from ragtide.drift.text import scope_label
 from ragtide.drift.windows import MetricRef
+
+Number = TypeVar("Number", int, float)
 
 
 class Series(NamedTuple):
@@ -72,6 +74,7 @@ class Statistics:
     traffic: int  # traces of the app in the same time, all models together
     reasons: tuple[str, ...] = ()
     interval: Interval | None = None  # of an estimated value: 95 %
+    bad_traces: int | None = None  # estimated from a sample; None: every bad one is known, and counted in `bad`
 
 
 class ReferenceLine(NamedTuple):
@@ -166,9 +169,13 @@ class Rule:
 
     def bad_count(self, window: Window) -> int:
         """Count the records beyond the bounds."""
+        return self.bad_sum(window.bins)
+
+    def bad_sum(self, bins: Mapping[int, Number]) -> Number | int:
+        """Add up the values of the bins beyond the bounds."""
         scale = self.metric_ref.scale
-        below = 0 if self.min is None else scale.below(window.bins, self.min)
-        return below + (0 if self.max is None else scale.above(window.bins, self.max))
+        below = 0 if self.min is None else scale.below(bins, self.min)
+        return below + (0 if self.max is None else scale.above(bins, self.max))
 
 
 @dataclass(frozen=True, slots=True)

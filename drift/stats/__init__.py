@@ -20,6 +20,7 @@ from ragtide.drift.stats.proportions import (
     fisher_p_values,
     lift,
     share_difference,
+    weighted_wilson,
     wilson,
     z_score,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "share_difference",
     "unpaired_difference",
     "weekday_of",
+    "weighted_wilson",
     "wilson",
     "within_binomial_noise",
     "within_mean_noise",

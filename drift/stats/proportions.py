@@ -37,12 +37,17 @@ def z_score(confidence: float) -> float:
 
 def wilson(share: Share, confidence: float = CONFIDENCE) -> Interval:
     """Return the score interval of a proportion (Wilson 1927)."""
+    return weighted_wilson(share.value, share.n, confidence)
+
+
+def weighted_wilson(p: float, n: float, confidence: float = CONFIDENCE) -> Interval:
+    """Return the interval of a proportion of weighted records that tell as much as `n` > 0 records."""
     z = z_score(confidence)
-    n, p, z2 = share.n, share.value, z**2
+    z2 = z**2
     middle = (p + z2 / (2 * n)) / (1 + z2 / n)
-    reach = z / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
-    low = max(0.0, middle - reach) if share.hits else 0.0  # exact where rounding would not be
-    return Interval(low, min(1.0, middle + reach) if share.hits < n else 1.0)
+    reach = z / (1 + z2 / n) * math.sqrt(max(0.0, p * (1 - p)) / n + z2 / (4 * n * n))
+    low = max(0.0, middle - reach) if p > 0 else 0.0  # exact where rounding would not be
+    return Interval(low, min(1.0, middle + reach) if p < 1 else 1.0)
 
 
 def share_difference(here: Share, there: Share, confidence: float = CONFIDENCE) -> Interval:

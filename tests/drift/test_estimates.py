@@ -1,5 +1,6 @@
 """Windows of sampled metrics on the real engine: estimates from parts, merged, revised and by segment."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -8,7 +9,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from ragtide.drift.settings import RuleSettings, WindowSettings
+from ragtide.drift.checks.failure_rates import FailureRates
+from ragtide.drift.problems.chart import chart_points, chart_series
+from ragtide.drift.settings import RuleOverride, RuleSettings, WindowSettings
+from ragtide.drift.windows import MetricRef, weight_parts
 from ragtide.evaluators.judge.calls import Conversation, JudgeCall, JudgeUse, Section
 from ragtide.evaluators.judge.replies import Texts
 from ragtide.evaluators.outcome import Outcome, Scored
@@ -47,11 +51,10 @@ def judged(row: Answer, shared: Shared, params: NoParams) -> Outcome:
     return shared.judge(_converse(row, shared, params))
 
 
-def world(database: Database) -> World:
+def world(database: Database, **rules: Any) -> World:
     frames = WindowSettings(out_of_orderness_s=0, segments={"tenant": ("a", "b")})
-    return World(
-        database, windows=frames, rules=RuleSettings(min_sample=4), evaluators={**EVALUATORS, "judged": judged}
-    )
+    settings = RuleSettings(min_sample=4, **rules)
+    return World(database, windows=frames, rules=settings, evaluators={**EVALUATORS, "judged": judged})
 
 
 def row(here: World, at: int, second: float, **fields: Any) -> ScoreRow:
@@ -235,3 +238,62 @@ def test_the_message_of_a_problem_has_the_interval(database: Database) -> None:
     (problem,) = here.problems()
     assert "the mean of judged.faithful is 0.49" in problem.description
     assert "(95 % interval 0.4" in problem.description
+
+
+def bad_ones_judged(here: World, minute: int, bad_of_others: int) -> list[ScoreRow]:
+    """Make a minute of 200 traces. A rule judges the 20 worst, which all fail; of the others 36 with a weight of 5.
+
+    So of all traces about 20 + 5 * `bad_of_others` fail, and of the judged ones 20 + `bad_of_others` of 56.
+    """
+    rows = []
+    for at in range(200):
+        is_worst, is_judged = at < 20, at < 20 or at % 5 == 0
+        weight = 1.0 if is_worst else 5.0
+        score = (0.2 if is_worst or at // 5 <= 3 + bad_of_others else 0.9) if is_judged else None
+        parts = parts_of("faithful", 0.3 if is_worst else 0.8, weight, judged=is_judged, score=score)
+        made: dict[str, Any] = {} if is_judged else {"status": "sampled_out", "reason": "not_sampled"}
+        if score is not None:
+            parts |= weight_parts(judged.metrics[0], score, weight)
+        metrics = {} if score is None else {"faithful": score}
+        time = here.at(minute * 60 + at / 4)
+        rows.append(score_row(time, f"t{minute}-{at}", metrics, evaluator="judged", parts=parts, **made))
+    return rows
+
+
+def test_shares_count_judged_traces_by_their_weights(database: Database) -> None:
+    """Of the judged traces 37 % fail, of all 11 %: the limit of 20 % is not crossed, and later it is."""
+    override = RuleOverride(metric="judged.faithful", rule="share", min=0.75, limit=0.2)
+    here = world(database, overrides=(override,), failure_limit=0.2)
+    for minute, bad_of_others in enumerate([1, 1, 1, 20, 20]):
+        here.store(bad_ones_judged(here, minute, bad_of_others), "judge")
+        advance(here, (minute + 1) * 60)
+        assert bool(here.open()) == (minute == 4)
+    verdicts = database.rows(
+        "SELECT value, low, high, wrong, samples FROM verdicts FINAL WHERE metric = 'judged.faithful' AND segment = '' "
+        "AND rule_id LIKE 'share:%' ORDER BY start"
+    )
+    assert [row["value"] for row in verdicts] == pytest.approx([25 / 200] * 3 + [120 / 200] * 2)
+    assert [(row["wrong"], row["samples"]) for row in verdicts] == [(7, 56)] * 3 + [(34, 56)] * 2
+    assert all(row["low"] < row["value"] < row["high"] for row in verdicts)
+    (problem,) = here.open()
+    assert "60 % of traces failed judged.faithful, up from 12" in problem.description
+    assert "above the limit of 20 % (95 % interval 50 % to 70 %, on 112 judged traces)" in problem.description
+    assert problem.severity == "critical", "60 % of the traffic, though only 40 of 200 traces were judged to be bad"
+    series = chart_series(problem, MetricRef(judged, judged.metrics[0]))
+    assert series is not None
+    points = [point.value for point in chart_points(database, problem, series, 60)]
+    assert points == pytest.approx([25 / 200] * 3 + [120 / 200] * 2)
+
+
+def test_failure_rates_count_judged_traces_by_their_weights(database: Database) -> None:
+    """The limit of 20 % is crossed by judged traces in every minute, by all traces from the fourth on."""
+    here = world(database, failure_limit=0.2)
+    for minute, bad_of_others in enumerate([1, 1, 1, 20, 20]):
+        here.store(bad_ones_judged(here, minute, bad_of_others), "judge")
+        advance(here, (minute + 1) * 60)
+        events = here.check(FailureRates(), here.at((minute + 1) * 60 + 1), here.rules).events
+        assert bool(events) == (minute == 4)
+    assert [(event.metric, event.severity) for event in events] == [("judged.faithful", "critical")]
+    assert "an estimated 60.5 % of traces failed judged.faithful, above the limit of 20 %" in events[0].description
+    said = json.loads(events[0].attributes)
+    assert (said["wrong"], said["sample_size"]) == (52, 86), "200² / (20 + 36 * 25) = 43 a minute, not 56"

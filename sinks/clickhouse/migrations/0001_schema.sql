@@ -299,7 +299,7 @@ CREATE TABLE IF NOT EXISTS verdicts
     value Float64 COMMENT 'Mean, share, count or window value, as the rule compares it',
     threshold Float64 COMMENT 'Limit that the value was compared with',
     samples UInt64 COMMENT 'Records that the verdict rests on; 0: nothing left to evaluate',
-    wrong UInt64 COMMENT 'Records beyond the threshold',
+    wrong UInt64 COMMENT 'Records beyond the threshold; of judged samples, as many as equal weights would give',
     incomplete UInt8 COMMENT '1: a pooled window is incomplete; 0: all complete',
     version UInt64 COMMENT 'Leader epoch * 2^32 + number within the term; the largest wins',
     low Nullable(Float64) COMMENT 'Lower end of the 95 % interval of an estimated value; NULL: not estimated from a sample, or unknown',
