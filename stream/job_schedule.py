@@ -145,7 +145,9 @@ def _canary_job(settings: Settings, database: Database, telemetry: Telemetry, st
 
 def _label_job(settings: Settings, database: Database, telemetry: Telemetry) -> Job:
     kafka = settings.kafka
-    labels = LabelJob(database, kafka, settings.ingest.max_bytes, telemetry, partial(send, kafka))
+    disliked = settings.sampling.always.thumbs_down
+    send_labels = partial(send, kafka)
+    labels = LabelJob(database, kafka, settings.ingest.max_bytes, telemetry, send_labels, judges_disliked=disliked)
 
     def job(jobs: JobContext, now: datetime) -> RunResult:
         found = labels.run(now)

@@ -252,8 +252,9 @@ class Pipeline:
         batch = self._embed(stored, result, shared)
         for at, (prepared, decisions) in enumerate(zip(self.plan, decided, strict=True)):
             column = with_not_sampled(outcomes[at], batch, prepared, decisions.not_sampled)
-            sums = self._companions.sums(at, column, decisions.weights, cheap)
-            scored = score_rows(batch, prepared, column, decisions.weights, result.evidence_cut, result.findings, sums)
+            sums = self._companions.sums(at, column, decisions.weights, cheap, decisions.on_request)
+            weights = decisions.row_weights
+            scored = score_rows(batch, prepared, column, weights, result.evidence_cut, result.findings, sums)
             result.block.scores += scored
             if self._store_texts and prepared.evaluator.judge is not None:
                 result.block.explanations += explanation_rows(scored, column, partial(self._masked, shared=shared))

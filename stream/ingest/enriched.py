@@ -1,8 +1,9 @@
 """Messages that enrich an earlier one: the same trace with facts of labels, recognised by headers.
 
 `enriches.topic`, `.partition`, `.offset` and `.timestamp` say where the message lay that it enriches, `.revision` how
-many labels went into it. Its rows have the version of that message with the revision: they win over its rows however
-often that one is read again, and lose against those of a newer message.
+many labels went into it. `.judge` is 1 if a person asks judges to look at the trace. Its rows have the version of that
+message with the revision: they win over its rows however often that one is read again, and lose against those of a
+newer message.
 """
 
 from collections.abc import Mapping
@@ -24,11 +25,13 @@ LAST_OFFSET = (1 << 63) - 1
 class EnrichedRecord(StoredRecord):
     """Value and key of an enriching message; topic, partition, offset and timestamp of the enriched one.
 
-    `sent_ms` is the timestamp of the message that enriches.
+    `sent_ms` is the timestamp of the message that enriches. `wants_judge` is true if a person asks judges to look at
+    the trace, whether or not it is in their sample.
     """
 
     revision: int = field(kw_only=True)
     sent_ms: int = field(kw_only=True)
+    wants_judge: bool = field(default=False, kw_only=True)
 
 
 def resolve_enrichment(record: Record) -> Record:
@@ -50,6 +53,7 @@ def resolve_enrichment(record: Record) -> Record:
         record.headers,
         revision=_number(found, "revision", 1, LAST_REVISION),
         sent_ms=record.timestamp,
+        wants_judge=f"{_PREFIX}judge" in found and _number(found, "judge", 1, 1) == 1,
     )
 
 
@@ -63,9 +67,17 @@ def version_of(record: Record) -> int:
     return pack(record.timestamp, record.offset, revision, source=source)
 
 
-def enrichment_headers(topic: str, partition: int, offset: int, timestamp: int, revision: int) -> list[Header]:
+def wants_judge(record: Record) -> bool:
+    """Tell whether a person asks judges to look at the trace of the record."""
+    return isinstance(record, EnrichedRecord) and record.wants_judge
+
+
+def enrichment_headers(
+    topic: str, partition: int, offset: int, timestamp: int, revision: int, *, wants_judge: bool = False
+) -> list[Header]:
     """Make the headers of a message that enriches the one at this position."""
-    found = {"topic": topic, "partition": partition, "offset": offset, "timestamp": timestamp, "revision": revision}
+    found: dict[str, str | int] = {"topic": topic, "partition": partition, "offset": offset, "timestamp": timestamp}
+    found |= {"revision": revision, **({"judge": 1} if wants_judge else {})}
     return [(f"{_PREFIX}{name}", str(value).encode()) for name, value in found.items()]
 
 
@@ -87,4 +99,4 @@ def _number(found: Mapping[str, bytes | None], name: str, min_value: int, max_va
 
 
 def _bad_header(name: str, what: str) -> BadRecord:
-    return BadRecord("bad_enrichment", f"header {_PREFIX}{name}: {what}; all five are needed where one is")
+    return BadRecord("bad_enrichment", f"header {_PREFIX}{name}: {what}; all but judge are needed where one is")

@@ -4,7 +4,7 @@ The lane judge runs the companions itself, on every trace it reads. A row outsid
 and the sums of its window need nothing of another lane, whose rows may come later.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from ragtide.drift.windows import weight_parts
@@ -52,16 +52,25 @@ class Companions:
         }
 
     def sums(
-        self, at: int, outcomes: Sequence[Outcome | None], weights: Sequence[float], cheap: CheapScores
+        self,
+        at: int,
+        outcomes: Sequence[Outcome | None],
+        weights: Sequence[float],
+        cheap: CheapScores,
+        on_request: Collection[int] = (),
     ) -> list[dict[str, float]] | None:
-        """Return what each row of the plan's evaluator at this place adds to the sums; None if it has no estimates."""
+        """Return what each row of the plan's evaluator at this place adds to the sums; None if it has no estimates.
+
+        Traces judged on request, at these positions, add what they would add if they had not been judged.
+        """
         estimated = self._estimated[at]
         if not estimated:
             return None
         sums: list[dict[str, float]] = [{} for _ in outcomes]
+        sampled = [None if place in on_request else outcome for place, outcome in enumerate(outcomes)]
         for metric, companion, otherwise in estimated:
             scores = cheap[companion] if companion is not None else [None] * len(outcomes)
-            for own, outcome, weight, score in zip(sums, outcomes, weights, scores, strict=True):
+            for own, outcome, weight, score in zip(sums, sampled, weights, scores, strict=True):
                 if weight:  # else it could never be judged, and is no part of what is estimated
                     cheap_score, value = otherwise if score is None else score, _value(outcome, metric.key)
                     own |= parts_of(metric.key, cheap_score, weight, judged=_is_judged(outcome), score=value)

@@ -14,6 +14,7 @@ from hashlib import blake2b
 
 from ragtide.evaluators.plan import PreparedEvaluator
 from ragtide.evaluators.trace import Trace
+from ragtide.stream.ingest.enriched import wants_judge
 from ragtide.stream.ingest.estimation import CheapScores
 from ragtide.stream.ingest.rows import TraceContext
 from ragtide.stream.settings.sampling import SamplingRule, SamplingSettings
@@ -28,11 +29,22 @@ class Decisions:
     """What one evaluator does with a batch.
 
     `weights`: the number of traces that each trace stands for, 1 / probability; 0 if it can never be in the sample.
-    `not_sampled`: positions of the traces that are not in the sample.
+    `not_sampled`: positions of the traces that are not in the sample and not scored. `on_request`: positions of those
+    that are not in the sample and scored all the same, because a person asks for it. Who asks is no random choice, so
+    their scores stand for no trace, not even their own.
     """
 
     weights: Sequence[float]
     not_sampled: Sequence[int]
+    on_request: Sequence[int] = ()
+
+    @property
+    def row_weights(self) -> Sequence[float]:
+        """The weights as rows have them: 0 on request."""
+        if not self.on_request:
+            return self.weights
+        requested = frozenset(self.on_request)
+        return [0.0 if at in requested else weight for at, weight in enumerate(self.weights)]
 
 
 class Sampler:
@@ -70,6 +82,9 @@ class Sampler:
     def decide(self, batch: Sequence[TraceContext], cheap: CheapScores) -> list[Decisions]:
         """Decide about a batch with these scores of companions, in the order of the plan."""
         included, worse, factors = self._included(batch), self._worse(batch, cheap), self._factors(batch, cheap)
+        wanted: list[int] = []
+        if self._always.thumbs_down:
+            wanted = [at for at, ctx in enumerate(batch) if wants_judge(ctx.record)]
         keys = list(zip(self.rates, self._rules_of, self._are_judges, strict=True))
         hashes: list[int] = []
         decided: dict[tuple[float, tuple[int, ...], bool], Decisions] = {}
@@ -85,7 +100,10 @@ class Sampler:
                 hashes = hashes or [_hash(ctx.trace.trace_id) for ctx in batch]
                 not_sampled = [at for at, one in enumerate(hashes) if one >= probabilities[at] * _HASHES]
             weights = [1 / probability if probability else 0.0 for probability in probabilities]
-            decided[rate, own, is_judge] = Decisions(weights, not_sampled)
+            on_request = sorted({*wanted}.intersection(not_sampled)) if is_judge else []
+            on_request = [at for at in on_request if probabilities[at]]
+            left_out = [at for at in not_sampled if at not in on_request] if on_request else not_sampled
+            decided[rate, own, is_judge] = Decisions(weights, left_out, on_request)
         return [decided[key] for key in keys]
 
     def _included(self, batch: Sequence[TraceContext]) -> list[int]:

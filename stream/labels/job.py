@@ -1,7 +1,8 @@
 """Join labels with their stored traces and send those through the lanes again.
 
 A trace is due if its newest rows were made with fewer labels than the tables hold. So the job may stop anywhere and run
-twice: a message that is sent twice leaves the same rows.
+twice: a message that is sent twice leaves the same rows. If `sampling.always.thumbs_down` is set, a thumbs-down is a
+reason to send a trace too, so that judges look at it.
 """
 
 import logging
@@ -50,9 +51,17 @@ class LabelJob:
     """Remembers its last result per trace: runs overlap, because rows show up a little after their ingest time."""
 
     def __init__(
-        self, database: Database, kafka: KafkaSettings, max_bytes: int, telemetry: Telemetry, send: Send
+        self,
+        database: Database,
+        kafka: KafkaSettings,
+        max_bytes: int,
+        telemetry: Telemetry,
+        send: Send,
+        *,
+        judges_disliked: bool = False,
     ) -> None:
         self._database = database
+        self._disliked = judges_disliked
         self._kafka = kafka
         self._max_bytes = max_bytes
         self._telemetry = telemetry
@@ -65,7 +74,7 @@ class LabelJob:
         `now` is the server's time. Raises `Transient`; the next run goes on.
         """
         database, done = self._database, Counter[Result]()
-        trace_ids = recently_labelled(database, self._since())
+        trace_ids = recently_labelled(database, self._since(), disliked=self._disliked)
         self._last_results = {id_: found for id_ in trace_ids if (found := self._last_results.get(id_)) is not None}
         for batch in batches(trace_ids):
             done += self._join(batch)
@@ -80,7 +89,8 @@ class LabelJob:
         return datetime.fromtimestamp(since_ms / 1000, UTC) - cursors.INGEST_OVERLAP if since_ms else _NEVER
 
     def _join(self, trace_ids: Sequence[str]) -> Counter[Result]:
-        facts, traces = facts_of(self._database, trace_ids), traces_of(self._database, trace_ids)
+        facts = facts_of(self._database, trace_ids, disliked=self._disliked)
+        traces = traces_of(self._database, trace_ids)
         due = {id_: trace for id_, trace in traces.items() if id_ in facts and self._is_due(id_, trace, facts[id_])}
         texts = texts_of(self._database, due)
         messages, results = {}, {}

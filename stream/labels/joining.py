@@ -16,12 +16,16 @@ _classes = msgspec.json.Decoder(str | tuple[str, ...])
 
 
 class Facts(NamedTuple):
-    """The newest of each fact about a trace, as JSON (empty: none). The revision counts the labels with facts."""
+    """The newest of each fact about a trace, as JSON (empty: none). The revision counts the labels with facts.
+
+    `wants_judge` is true if somebody disliked the answer, and judges look at such traces.
+    """
 
     revision: int
     expected: str
     relevance: str
     classes: str
+    wants_judge: bool = False
 
 
 class MessagePosition(NamedTuple):
@@ -57,6 +61,6 @@ def enrich(trace: Trace, facts: Facts) -> Trace:
 
 def enriched_message(trace: Trace, position: MessagePosition, facts: Facts, topic: str) -> Message:
     """Make the message for `topic` that replaces the one at `position`."""
-    timestamp_ms = timestamp_of(position.version)
-    headers = enrichment_headers(position.topic, position.partition, position.offset, timestamp_ms, facts.revision)
+    place = (position.topic, position.partition, position.offset, timestamp_of(position.version))
+    headers = enrichment_headers(*place, facts.revision, wants_judge=facts.wants_judge)
     return Message(topic, trace.trace_id.encode(), _encode(enrich(trace, facts)), headers)

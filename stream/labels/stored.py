@@ -12,7 +12,8 @@ from ragtide.stream.labels.joining import Facts, MessagePosition
 
 _TRACES = 50  # of one statement: their texts are in memory together
 _CHARACTERS = 30_000  # of their ids: a statement may be 256 KiB long
-_JOINS = "(expected != '' OR relevance != '' OR classes != '')"
+_FACTS = "expected != '' OR relevance != '' OR classes != ''"
+_DISLIKED = "thumbs = 'down' AND sample_rate = 0"  # drawn for labelling: it has been judged already
 _STREAMED = "run_id IN ('live', 'probe')"
 
 
@@ -31,15 +32,19 @@ class VersionedTexts(NamedTuple):
     texts: StoredTexts
 
 
-def recently_labelled(database: Database, since: datetime) -> list[str]:
-    """Ids of traces with facts, if a label or the trace was stored after `since`."""
+def recently_labelled(database: Database, since: datetime, *, disliked: bool) -> list[str]:
+    """Ids of traces with facts, if a label or the trace was stored after `since`.
+
+    With `disliked`, a thumbs-down is a fact.
+    """
+    joins = _joins(disliked)
     rows = database.rows(
         f"""
-        SELECT DISTINCT trace_id FROM labels WHERE {_JOINS} AND ingested_at >= {{since:DateTime64(3, 'UTC')}}
+        SELECT DISTINCT trace_id FROM labels WHERE {joins} AND ingested_at >= {{since:DateTime64(3, 'UTC')}}
         UNION DISTINCT
         SELECT DISTINCT trace_id FROM traces
         WHERE {_STREAMED} AND ingested_at >= {{since:DateTime64(3, 'UTC')}}
-            AND trace_id IN (SELECT trace_id FROM labels WHERE {_JOINS})
+            AND trace_id IN (SELECT trace_id FROM labels WHERE {joins})
         """,
         {"since": since},
     )
@@ -58,19 +63,32 @@ def batches(trace_ids: Sequence[str]) -> Iterator[Sequence[str]]:
         yield trace_ids[start:]
 
 
-def facts_of(database: Database, trace_ids: Sequence[str]) -> dict[str, Facts]:
-    """Facts by trace; of several labels with the same fact the newest counts."""
+def _joins(disliked: bool) -> str:
+    """Condition of labels with facts."""
+    return f"({_FACTS} OR {_DISLIKED})" if disliked else f"({_FACTS})"
+
+
+def facts_of(database: Database, trace_ids: Sequence[str], *, disliked: bool) -> dict[str, Facts]:
+    """Facts by trace; of several labels with the same fact the newest counts.
+
+    With `disliked`, a thumbs-down is a fact that a later thumbs-up does not take back. The revision counts it in any
+    case, so that it never falls.
+    """
     newest = ", ".join(
         f"argMaxIf({fact}, (version, partition), {fact} != '') AS newest_{fact}"
         for fact in ("expected", "relevance", "classes")
     )
     rows = database.rows(
-        f"SELECT trace_id, count() AS revision, {newest} FROM labels FINAL "
-        f"WHERE {_JOINS} AND trace_id IN {sql.texts(trace_ids)} GROUP BY trace_id"
+        f"SELECT trace_id, count() AS revision, {newest}, max({_DISLIKED}) AS is_disliked FROM labels FINAL "
+        f"WHERE {_joins(True)} AND trace_id IN {sql.texts(trace_ids)} GROUP BY trace_id HAVING max({_joins(disliked)})"
     )
     return {
         row["trace_id"]: Facts(
-            min(row["revision"], LAST_REVISION), row["newest_expected"], row["newest_relevance"], row["newest_classes"]
+            min(row["revision"], LAST_REVISION),
+            row["newest_expected"],
+            row["newest_relevance"],
+            row["newest_classes"],
+            wants_judge=disliked and bool(row["is_disliked"]),
         )
         for row in rows
     }

@@ -27,6 +27,11 @@ class AlwaysSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
     """Traces that are in every sample."""
 
     errors: bool = Field(default=False, description="Evaluate every trace with an error.")
+    thumbs_down: bool = Field(
+        default=False,
+        description="Lane judge: judge every trace that somebody labels with a thumbs-down. Such a score counts in no "
+        "estimate, unless the trace is in the sample anyway.",
+    )
     worse_than: dict[str, float] = Field(
         default={},
         description="Lane judge: judge every trace with a worse score than this, by cheap metric, e.g. "

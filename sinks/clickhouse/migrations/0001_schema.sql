@@ -86,7 +86,7 @@ CREATE TABLE IF NOT EXISTS scores
     evidence String COMMENT 'JSON list of places in the trace, never quotes; []: none',
     findings Array(LowCardinality(String)) COMMENT 'Slugs of remarks about the trace; empty: none',
     fingerprint LowCardinality(String) COMMENT 'Hash of the evaluator''s id, version, parameters and model revision; series of two fingerprints never mix',
-    weight Float32 COMMENT 'Traces that the row stands for: 1 / sampling rate; 0: the rate is 0',
+    weight Float32 COMMENT 'Traces that the row stands for: 1 / sampling rate; 0: the rate is 0, or it was judged because somebody disliked the answer',
     model LowCardinality(String) COMMENT 'Model that answered, else the one requested; empty: not recorded',
     prompt_version LowCardinality(String) COMMENT 'Version of the prompt; empty: not recorded',
     segments Map(LowCardinality(String), String) COMMENT 'Segments of the trace by name, such as tenant or region; empty: none sent',
@@ -132,7 +132,7 @@ CREATE OR REPLACE VIEW metric_values
     time DateTime64(3, 'UTC') COMMENT 'Event time: when the answer was given, UTC',
     trace_id String COMMENT 'Identifier of the trace, as the application sent it',
     fingerprint LowCardinality(String) COMMENT 'Hash of the evaluator''s id, version, parameters and model revision; series of two fingerprints never mix',
-    weight Float32 COMMENT 'Traces that the row stands for: 1 / sampling rate; 0: the rate is 0',
+    weight Float32 COMMENT 'Traces that the row stands for: 1 / sampling rate; 0: the rate is 0, or it was judged because somebody disliked the answer',
     model LowCardinality(String) COMMENT 'Model that answered, else the one requested; empty: not recorded',
     prompt_version LowCardinality(String) COMMENT 'Version of the prompt; empty: not recorded',
     segments Map(LowCardinality(String), String) COMMENT 'Segments of the trace by name, such as tenant or region; empty: none sent'
