@@ -163,16 +163,13 @@ def _where(queries: OneMetric) -> Iterator[_Panel]:
 def _people(tables: Tables) -> Iterator[_Panel]:
     says = "What people would say of all answers that the metric scores, estimated from labels of a sample (ragtide "
     says += "labels sample) and the metric's scores of the others: the share of thumbs up, and the mean of people's "
-    says += (
-        "scores. At least and at most: the 95 % interval; none below 50 labels. Labelled of the sample: about 100 % "
-    )
-    says += "if people labelled all that was drawn; if far less, the estimate may be biased. No data: no such label."
+    says += "scores. At least and at most: the 95 % interval; none below 50 labels. Labelled of the sample: about "
+    says += "100 % if people labelled all that was drawn; if far less, the estimate may be biased. No data: no such "
+    says += "label."
     units = {"labelled of the sample": "percentunit"}
     yield rows("What people would say", says, people_in_range(tables), 12, units)
-    says = (
-        "Share of all answers that people would give a thumbs up, by day of the answer (UTC), with its 95 % interval. "
-    )
-    says += "No data: no label of a sample. No band: fewer than 50 labels that day, or all alike."
+    says = "Share of all answers that people would give a thumbs up, by day of the answer (UTC), with its 95 % "
+    says += "interval. No data: no label of a sample. No band: fewer than 50 labels that day, or all alike."
     panel = lines("What people would say, by day", says, [people_by_day(tables)], "percentunit", 12)
     yield band(panel, "at least", "at most", "blue")
 
