@@ -297,3 +297,29 @@ def test_failure_rates_count_judged_traces_by_their_weights(database: Database) 
     assert "an estimated 60.5 % of traces failed judged.faithful, above the limit of 20 %" in events[0].description
     said = json.loads(events[0].attributes)
     assert (said["wrong"], said["sample_size"]) == (52, 86), "200² / (20 + 36 * 25) = 43 a minute, not 56"
+
+
+def test_traces_judged_on_request_are_in_no_window(database: Database) -> None:
+    """People ask for bad ones: 40 with a score of 0, beside 20 of a sample with 0.9, and a minute with no other."""
+    here = world(database)
+    here.store(noisy_window(here, 0, 0.9, 0.01), "judge")
+    parts = parts_of("faithful", 0.5, 5.0, judged=False, score=None)
+    asked = [
+        score_row(here.at(second), f"asked{second}", {"faithful": 0.0}, evaluator="judged", parts=parts)
+        for second in [*range(40), *range(60, 100)]
+    ]
+    failed = score_row(here.at(50), "failed", {}, evaluator="judged", status="failed", reason="judge_reply")
+    here.store([row._replace(weight=0.0) for row in [*asked, failed]], "judge")
+    advance(here, 180)
+    rows = database.rows(
+        "SELECT seen, sampled, applicable, scored, failed, min, skipped['on_request'] AS asked, estimate, "
+        "arraySum(mapValues(bins)) AS n FROM windows FINAL "
+        "WHERE metric = 'judged.faithful' AND segment = '' AND size_s = 60 ORDER BY start"
+    )
+    first, second = rows
+    assert (first["sampled"], first["applicable"], first["scored"], first["failed"]) == (20, 20, 20, 0)
+    assert (first["n"], first["asked"]) == (20, 41)
+    assert first["min"] == pytest.approx(0.89)
+    assert first["estimate"] == pytest.approx(0.8995, abs=1e-3)
+    assert (second["scored"], second["n"], second["estimate"], second["asked"]) == (0, 0, None, 40)
+    assert here.problems() == []
