@@ -25,6 +25,7 @@ VERDICTS = ("thumbs", "score")
 Names = Sequence[str] | str
 Time = datetime | str
 _DAY = timedelta(days=1)
+_MOST_DAYS = 3650
 
 
 class _Range(NamedTuple):
@@ -143,8 +144,10 @@ class Connection:
         """
         if verdict not in VERDICTS:
             raise ConfigError(f"verdict: there is no {verdict!r}; {nearest_of(verdict, VERDICTS)}")
-        if days < 1:
-            raise ConfigError(f"days is {days}; it must be at least 1")
+        if not 1 <= days <= _MOST_DAYS:
+            raise ConfigError(f"days is {days}; it must be from 1 to {_MOST_DAYS}")
+        if not _names(metrics):
+            raise ConfigError("metrics is empty; name metrics or evaluators, such as faithfulness")
         between = self._range(start, end, default=30 * _DAY)
         filters: dict[str, Any] = {"apps": _names(app), "environments": _names(environment), "metrics": _names(metrics)}
         filters |= {"run": run, "days": days}

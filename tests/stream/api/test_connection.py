@@ -149,7 +149,9 @@ def test_what_people_would_say_has_a_row_per_week_with_labels_of_a_sample(
     (scores,) = connection.people("faithfulness", verdict="score", days=1, start=now - timedelta(days=3)).to_dicts()
     assert (scores["app"], scores["estimate"]) == ("shop", 4.5)
     assert {one["app"] for one in connection.people("faithfulness").to_dicts()} == {"shop"}, "complaints are no sample"
-    for wrong in ({"verdict": "thumb"}, {"days": 0}, {"app": "shp"}):
+    with pytest.raises(ConfigError, match="metrics is empty"):
+        connection.people([])
+    for wrong in ({"verdict": "thumb"}, {"days": 0}, {"days": 10**12}, {"app": "shp"}):
         with pytest.raises(ConfigError, match=next(iter(wrong))):
             connection.people("faithfulness", **wrong)
     with pytest.raises(ConfigError, match="did you mean faithfulness"):
