@@ -2,7 +2,7 @@
 
 from ragtide.dashboards.metric_scale import EVALUATOR, KEY
 from ragtide.dashboards.sql import HERE, Tables
-from ragtide.drift.label_sample import SCORES, THUMBS, label_sums, people_estimates
+from ragtide.drift.label_sample import SCORES, THUMBS, LabelVerdict, label_sums, people_estimates
 
 _VERDICTS = {"thumbs up": THUMBS, "score": SCORES}
 
@@ -10,8 +10,8 @@ _VERDICTS = {"thumbs up": THUMBS, "score": SCORES}
 def people_in_range(tables: Tables) -> str:
     """One row per kind of verdict over the time range: the estimate, its interval, and what it rests on."""
     rows = (
-        f"SELECT {number} AS number, '{kind}' AS verdict, * FROM ({_estimates(tables, *how)})"
-        for number, (kind, how) in enumerate(_VERDICTS.items())
+        f"SELECT {number} AS number, '{kind}' AS verdict, * FROM ({_estimates(tables, verdict)})"
+        for number, (kind, verdict) in enumerate(_VERDICTS.items())
     )
     return (
         "SELECT verdict, estimate AS `people would say`, estimate_low AS `at least`, estimate_high AS `at most`, "
@@ -22,19 +22,20 @@ def people_in_range(tables: Tables) -> str:
 
 def people_by_day(tables: Tables) -> str:
     """A time series: the share of thumbs up that people would give, by day, with its interval."""
-    estimates = _estimates(tables, *THUMBS, day=True)
+    estimates = _estimates(tables, THUMBS, day=True)
     return (
         "SELECT toDateTime(day) AS time, estimate_low AS `at least`, estimate_high AS `at most`, "
         f"estimate AS `people would say` FROM ({estimates}) ORDER BY time"
     )
 
 
-def _estimates(tables: Tables, said: str, given: str, day: bool = False) -> str:
+def _estimates(tables: Tables, verdict: LabelVerdict, day: bool = False) -> str:
     day_column = "toStartOfDay(time) AS day, " if day else ""
     scores = (
-        f"SELECT {day_column}trace_id, metrics[{KEY}] AS score_of_judge, weight FROM {tables.name('scores')} FINAL "
-        f"WHERE {HERE} AND evaluator = {EVALUATOR} AND $__timeFilter(time) AND status = 'scored' "
-        f"AND mapContains(metrics, {KEY})"
+        f"SELECT {day_column}trace_id, evaluator, metrics[{KEY}] AS score_of_judge, weight "
+        f"FROM {tables.name('scores')} FINAL WHERE {HERE} AND evaluator = {EVALUATOR} "
+        f"AND $__timeFilter(time) AND status = 'scored' AND mapContains(metrics, {KEY})"
     )
     by = ["day"] if day else []
-    return " ".join(people_estimates(label_sums(scores, tables.name("labels"), said, given, by), by).split())
+    sums = label_sums(scores, tables.name("labels"), verdict, by)
+    return " ".join(people_estimates(sums, verdict, by).split())

@@ -20,24 +20,27 @@ Labels are few, and products of probabilities differ much. So residuals are divi
 jackknife does (HC3: MacKinnon, White 1985), and Student's interval has the degrees of freedom that the weights leave
 (Satterthwaite 1946): sum(w^2)^2 / sum(w^4).
 
-Traces that were drawn and have no label are missing at random by assumption: `coverage` says how many there are.
+Traces of the sample without a label are missing at random by assumption: `coverage` says how many there are.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ragtide.evaluators.prediction_powered import CONFIDENCE, FEWEST_TUNED, ROUNDING, Moments, WeightedMean
 
 FEWEST = 50  # labels from which an interval is made: of fewer thumbs, less than 94 % of the intervals hold the truth
+FEWEST_FREEDOM = 5  # degrees of freedom from which an interval is made: a few heavy labels tell no variance
+SAME_RATE = 1e-9  # relative: rates that differ less are the same
 
 
 @dataclass(frozen=True, slots=True)
 class PeopleEstimate:
     """What people would say, with its interval; `plain` is the weighted mean of the labels alone.
 
-    `coverage` is the estimated share of the drawn traces that have a label: about 1 if all do. `saved` is the number of
+    `coverage` is the estimated share of the drawn traces that have a label: about 1 if all do. It is None for labels of
+    several rates: a sample that was enlarged would seem complete without its second part. `saved` is the number of
     further labels that the weighted mean would need for an interval as narrow as the estimate's.
     """
 
@@ -46,8 +49,12 @@ class PeopleEstimate:
     power: float
     judged: int
     labelled: int
-    coverage: float
+    coverage: float | None
     saved: float
+
+    def within(self, least: float, greatest: float) -> "PeopleEstimate":
+        """Return the estimate within the range of the verdict."""
+        return replace(self, mean=self.mean.within(least, greatest), plain=self.plain.within(least, greatest))
 
 
 def row_sums(b: Any, f: Any, r: Any, y: Any, labelled: Any) -> dict[str, Any]:
@@ -63,7 +70,7 @@ def row_sums(b: Any, f: Any, r: Any, y: Any, labelled: Any) -> dict[str, Any]:
         **{"l": labelled, "w": w, "wf": w * f, "wy": w * y},
         **{"bw": bw, "bwf": bw * f, "bwff": bw * f * f, "bwy": bw * y, "bwfy": bw * f * y},
         **{"ww": ww, "wwf": ww * f, "wwff": ww * f * f, "wwy": ww * y, "wwyy": ww * y * y, "wwfy": ww * f * y},
-        **{"www": ww * w, "wwww": ww * ww},
+        **{"www": ww * w, "wwww": ww * ww, "r": labelled * r, "rr": labelled * r * r},
     }
 
 
@@ -86,7 +93,7 @@ def estimate(sums: Mapping[str, float], confidence: float = CONFIDENCE) -> Peopl
         power=power,
         judged=round(sums["n"]),
         labelled=round(labelled),
-        coverage=sums["w"] / total,
+        coverage=None if labelled * sums["rr"] > sums["r"] ** 2 * (1 + SAME_RATE) else sums["w"] / total,
         saved=saved,
     )
 
@@ -96,13 +103,13 @@ def _interval(
 ) -> WeightedMean:
     """Make the interval. `estimated` numbers, the mean among them, came from the labels themselves."""
     freedom = of["ww"] ** 2 / of["wwww"] - estimated
-    if of["l"] < FEWEST or variance <= 0 or freedom <= 0:
+    if of["l"] < FEWEST or variance <= 0 or freedom < FEWEST_FREEDOM:
         return WeightedMean(value)
     from scipy.special import stdtrit
 
     leverage = estimated * of["www"] / (of["ww"] * of["w"])
     half_width = math.sqrt(variance) * (1 + leverage) * float(stdtrit(freedom, (1 + confidence) / 2))
-    return WeightedMean(value, value - half_width, value + half_width)
+    return WeightedMean(value, value - half_width, value + half_width, freedom)
 
 
 def _moments(of: Mapping[str, float], all_f: float, labelled_f: float, plain: float) -> Moments:

@@ -7,7 +7,8 @@ from ragtide.stream.labels.rows import LabelRow
 
 
 def label_row(trace_id: str, offset: int, version: int = 1, **changes: Any) -> LabelRow:
-    """Make a label without a fact: `changes` has some."""
+    """Make a label without a fact: `changes` has some. One of a sample is of `faithfulness`, unless they say so."""
     time = datetime.now(UTC) - timedelta(hours=1)
     made = LabelRow(trace_id, time, "rag.labels", 0, offset, version, "ada", "", "", "", "", None, "")
-    return made._replace(**changes)
+    evaluator = {"sample_evaluator": "faithfulness"} if "sample_rate" in changes else {}
+    return made._replace(**{**evaluator, **changes})

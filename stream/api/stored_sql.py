@@ -54,12 +54,14 @@ def people(filters: Mapping[str, Any], verdict: str, start: datetime | None, end
     """A row per interval of some days and metric: what people would say of all its answers."""
     by = ["start", "app", "environment", "metric"]
     scores = f"""
-        SELECT toStartOfInterval(time, toIntervalDay({{days:UInt32}})) AS start, app, environment, metric, trace_id,
-            value AS score_of_judge, weight
+        SELECT toStartOfInterval(time, toIntervalDay({{days:UInt32}})) AS start, app, environment, evaluator, metric,
+            trace_id, value AS score_of_judge, weight
         FROM metric_values WHERE {_where(filters, [_METRICS, *_between("time", start, end)])}"""
-    sums = label_sums(scores, "labels", *(THUMBS if verdict == "thumbs" else SCORES), by)
+    of_label = THUMBS if verdict == "thumbs" else SCORES
+    sums = label_sums(scores, "labels", of_label, by)
+    rows = people_estimates(sums, of_label, by)
     return f"""
-        SELECT toDateTime64(p.start, 3, 'UTC') AS start, * EXCEPT start FROM ({people_estimates(sums, by)}) AS p
+        SELECT toDateTime64(p.start, 3, 'UTC') AS start, * EXCEPT start FROM ({rows}) AS p
         ORDER BY start DESC, app, environment, metric LIMIT {{limit:UInt64}}"""
 
 

@@ -43,11 +43,12 @@ def command() -> None:
 )
 @config_option
 def sample(metric: str, rate: float, app: str | None, run_id: str, days: float, config: Path | None) -> None:
-    """Draw answers with a score of METRIC (evaluator.metric), and print a label to complete for each, as JSON lines.
+    """Draw answers that the evaluator of METRIC (evaluator.metric) scored, and print a label to complete for each.
 
-    The choice depends on the trace id alone, so the same command draws the same answers, without those that have a
-    label of a sample. Replace null by "up" or "down", then send the file with ragtide.label. ragtide calibrate then
-    estimates what people would say of all answers.
+    They are JSON lines. The choice depends on the trace id alone, so the same command draws the same answers, without
+    those that have a label of a sample of the evaluator. The labels count for all metrics of that evaluator, and for no
+    other. Replace null by "up" or "down", then send the file with ragtide.label. ragtide calibrate then estimates what
+    people would say of all answers.
 
     \b
     Examples:
@@ -65,13 +66,14 @@ def sample(metric: str, rate: float, app: str | None, run_id: str, days: float, 
         metrics = {name: one for name, one in metrics_by_name(evaluators).items() if one.evaluator.combine is None}
         check_names("METRIC", [metric], metrics)
         judged = JudgedTraces(metrics[metric], run_id, app, server_time(database) - timedelta(days=days))
-        drawn = draw_traces(database, judged, rate, _MOST + 1)
-        if not drawn:
+        trace_ids = draw_traces(database, judged, rate, _MOST + 1)
+        if not trace_ids:
             check_names("--app", given(app), (), lambda: known_apps(database))
             check_names("--run", [run_id], ("live",), lambda: known_runs(database))
-    if len(drawn) > _MOST:  # a part of them would be no random sample
+    if len(trace_ids) > _MOST:  # a part of them would be no random sample
         raise ConfigError(f"more than {_MOST:,} answers are drawn; lower --rate or --days")
-    if not drawn:
+    if not trace_ids:
         say(f"no answer with a score of {metric} is drawn that has no label yet; raise --rate or --days", err=True)
-    for trace_id in drawn:
-        say(plain_json({"trace_id": trace_id, "sample_rate": rate, "verdict": {"thumbs": None}}))
+    sample_of = {"sample_rate": rate, "sample_evaluator": judged.metric.evaluator.id}
+    for trace_id in trace_ids:
+        say(plain_json({"trace_id": trace_id, **sample_of, "verdict": {"thumbs": None}}))

@@ -37,6 +37,7 @@ class LabelRow(NamedTuple):
     score: float | None
     comment: str
     sample_rate: float = 0.0  # 0: the trace was not drawn for labelling
+    sample_evaluator: str = ""  # among whose scored traces it was drawn
 
     @property
     def joins(self) -> bool:
@@ -82,6 +83,7 @@ class LabelRows:
             verdict.score,
             self._comment(verdict.comment or "", shared),
             label.sample_rate or 0.0,
+            label.sample_evaluator or "",
         )
 
     def _fact(self, fact: object) -> str:

@@ -115,8 +115,8 @@ def showing(server: EmbeddedClickHouse) -> Iterator[Shown]:
         database.insert("embeddings", list(placed()))
         database.insert("scores", list(scores()))
         thumbs = ["down", "up", "up", "up"]
-        drawn = [label_row(f"t{at}", at, thumbs=one, score=3.0, sample_rate=0.5) for at, one in enumerate(thumbs)]
-        database.insert("labels", drawn)
+        how: dict[str, Any] = {"score": 3.0, "sample_rate": 0.5, "sample_evaluator": "groundedness"}
+        database.insert("labels", [label_row(f"t{at}", at, thumbs=one, **how) for at, one in enumerate(thumbs)])
         database.insert("verdicts", list(verdicts()))
         database.insert(EXPECTED_LEVELS, list(expected_levels()))
         database.insert("watermarks", [WatermarkRow("fast", "rag.traces", END + timedelta(seconds=45))])

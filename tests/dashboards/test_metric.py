@@ -160,6 +160,9 @@ def test_verdicts_over_time(shown: Shown) -> None:
     assert rows(shown, "state-timeline Verdicts", model=["m2"]) == []
 
 
+GROUNDED: dict[str, Any] = {"sample_rate": 0.5, "sample_evaluator": "groundedness"}
+
+
 def test_what_people_would_say(shown: Shown, own: Shown) -> None:
     """Four of eleven answers are labelled at a rate of a half: too few for an interval."""
     thumbs, people_score = rows(shown, "table What people would say")
@@ -171,7 +174,7 @@ def test_what_people_would_say(shown: Shown, own: Shown) -> None:
     many = [score(at, "groundedness", {"groundedness": at % 10 / 10}) for at in range(100, 500)]
     own.database.insert("scores", [one._replace(time=NOON + timedelta(minutes=1)) for one in many])
     drawn = [(name, at) for at in range(100, 500) if (name := f"t{at}") and at // 10 % 2]
-    labels = [label_row(name, at, thumbs="up" if at % 10 > 2 else "down", sample_rate=0.5) for name, at in drawn]
+    labels = [label_row(name, at, thumbs="up" if at % 10 > 2 else "down", **GROUNDED) for name, at in drawn]
     own.database.insert("labels", labels)
     for panel in ("table What people would say", "timeseries What people would say, by day"):
         (row, *_) = rows(own, panel)

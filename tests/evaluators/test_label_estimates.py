@@ -110,7 +110,9 @@ def test_95_percent_of_the_intervals_hold_what_people_would_say(
     assert abs(coverage(plain, truth) - 0.95) <= 0.02
     assert abs(np.mean([one.value for one in means]) - truth) < 0.005
     assert width(means) < 0.97 * width(plain)
-    assert np.mean([one.coverage for one in found]) == pytest.approx(1.0, abs=0.01)
+    coverages = [one.coverage for one in found if one.coverage is not None]
+    assert len(coverages) == (0 if make is rules_for_bad_ones else WORLDS), "unknown with samples of several rates"
+    assert not coverages or np.mean(coverages) == pytest.approx(1.0, abs=0.01)
 
 
 def test_labels_of_people_who_complain_are_no_sample() -> None:
@@ -122,7 +124,7 @@ def test_labels_of_people_who_complain_are_no_sample() -> None:
     everything = World(world.score, world.verdict, world.judged, np.ones_like(world.judged), world.truth)
     made = list(estimates(everything, complains, judged))
     assert coverage([one.mean for one in made], world.truth) == 0.0
-    assert max(one.coverage for one in made) < 0.15, "and the coverage shows it"
+    assert max(one.coverage or 0.0 for one in made) < 0.15, "and the coverage shows it"
 
 
 def test_sums_give_what_the_linear_forms_of_all_traces_give() -> None:
@@ -187,6 +189,18 @@ def test_without_a_label_or_where_all_agree_there_is_no_interval() -> None:
     made = estimate({name: sum(row[name] for row in alike) for name in SUMS})
     assert made is not None
     assert (made.mean, made.saved) == (WeightedMean(1.0), 0.0)
+
+
+def test_labels_that_one_heavy_one_outweighs_have_no_interval() -> None:
+    """A hundred labels whose weights leave 2.2 degrees of freedom, and as many with equal weights."""
+    heavy, alike = (
+        [row_sums(first if at == 0 else 1.0, at / 100, 1.0, at % 2, 1.0) for at in range(100)] for first in (30.0, 1.0)
+    )
+    some, enough = (estimate({name: float(sum(row[name] for row in part)) for name in SUMS}) for part in (heavy, alike))
+    assert some is not None
+    assert enough is not None
+    assert (some.mean.low, some.plain.low) == (None, None)
+    assert enough.mean.low is not None
 
 
 def test_too_few_labels_have_no_interval() -> None:

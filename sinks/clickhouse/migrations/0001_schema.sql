@@ -304,6 +304,7 @@ CREATE TABLE IF NOT EXISTS verdicts
     version UInt64 COMMENT 'Leader epoch * 2^32 + number within the term; the largest wins',
     low Nullable(Float64) COMMENT 'Lower end of the 95 % interval of an estimated value; NULL: not estimated from a sample, or unknown',
     high Nullable(Float64) COMMENT 'Upper end of the 95 % interval of an estimated value; NULL: not estimated from a sample, or unknown',
+    freedom Nullable(Float64) COMMENT 'Degrees of freedom of an estimated value; 0: too few records; NULL: not estimated from a sample',
     judged_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC'
 )
 ENGINE = ReplacingMergeTree(version)
@@ -705,6 +706,7 @@ CREATE TABLE IF NOT EXISTS labels
     score Nullable(Float64) COMMENT 'Score that a person gave, on a scale of their own; NULL: not sent',
     comment String COMMENT 'Comment of a person; empty: not sent, or not stored',
     sample_rate Float64 COMMENT 'Probability with which the trace was drawn for labelling; 0: it was not drawn, so that the verdict stands for no other trace',
+    sample_evaluator LowCardinality(String) COMMENT 'Evaluator among whose scored traces it was drawn; empty: it was not drawn',
     ingested_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC',
     INDEX by_ingested_at ingested_at TYPE minmax GRANULARITY 1,
     CONSTRAINT finite_score CHECK score IS NULL OR isFinite(score)

@@ -100,7 +100,10 @@ def test_it_is_judged_once_whatever_comes_after(database: Database) -> None:
     assert rows(scene)[outside] == judged, "facts that come later leave it judged"
 
 
-@pytest.mark.parametrize("facts", [{"verdict": {"thumbs": "up"}}, {"verdict": {"thumbs": "down"}, "sample_rate": 0.5}])
+@pytest.mark.parametrize(
+    "facts",
+    [{"verdict": {"thumbs": "up"}}, {"verdict": {"thumbs": "down"}, "sample_rate": 0.5, "sample_evaluator": "listed"}],
+)
 def test_other_verdicts_send_nothing(database: Database, facts: dict[str, Any]) -> None:
     scene = JudgedScene(database)
     outside = next(id_ for id_, row in start(scene).items() if row["status"] == "sampled_out")

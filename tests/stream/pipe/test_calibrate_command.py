@@ -21,6 +21,7 @@ from tests.label_rows import label_row
 pytestmark = pytest.mark.clickhouse
 
 METRIC = "groundedness.groundedness"
+SAMPLE: dict[str, Any] = {"sample_rate": 0.6, "sample_evaluator": "groundedness"}
 NOW = datetime.now(UTC) - timedelta(hours=1)
 
 
@@ -80,14 +81,14 @@ def test_a_sample_is_drawn_labelled_sent_and_estimated(labelled: dict[str, str],
     assert drawn.exit_code == 0, drawn.output
     lines = [json.loads(line) for line in drawn.output.splitlines()]
     assert 50 <= len(lines) < 80
-    assert lines[0] == {"trace_id": lines[0]["trace_id"], "sample_rate": 0.6, "verdict": {"thumbs": None}}
+    assert lines[0] == {"trace_id": lines[0]["trace_id"], **SAMPLE, "verdict": {"thumbs": None}}
     with pytest.raises(BadRecord, match="one of thumbs, score and comment is required"):
         read(lines[0])  # not completed
 
     for line in lines:
         line["verdict"] = {"thumbs": "down" if int(line["trace_id"][1:]) < 40 else "up"}
     rows = [
-        label_row(one.trace_id, at, 9, thumbs=one.verdict and one.verdict.thumbs, sample_rate=one.sample_rate)
+        label_row(one.trace_id, at, 9, thumbs=one.verdict and one.verdict.thumbs, **SAMPLE)
         for at, one in enumerate(map(read, lines))
     ]
     database.insert("labels", rows)
@@ -104,6 +105,24 @@ def test_a_sample_is_drawn_labelled_sent_and_estimated(labelled: dict[str, str],
     database.insert("labels", [row._replace(version=10, sample_rate=1.0) for row in rows[:50]])
     database.command("DELETE FROM labels WHERE sample_rate = 0.6")
     assert "only 50% of that sample has labels" in run(METRIC, "--app", "shop", **labelled).output
+    database.insert("labels", [rows[50]._replace(version=10, sample_rate=0.5)])
+    assert "several sample rates, so it is unknown how many" in run(METRIC, "--app", "shop", **labelled).output
+
+
+def test_answers_before_the_first_label_of_a_sample_lack_no_label(labelled: dict[str, str], database: Database) -> None:
+    how: dict[str, Any] = {"evaluator": "groundedness", "run_id": "live", "app": "shop"}
+    last_week = [
+        score(f"old{at}", time=NOW - timedelta(days=7), metrics={"groundedness": 0.9}, **how) for at in range(400)
+    ]
+    database.insert("scores", last_week)
+    sample = {**SAMPLE, "sample_rate": 1.0}
+    database.insert("labels", [label_row(f"t{at}", at, 9, thumbs="up", **sample) for at in range(100)])
+    found = json.loads(run(METRIC, "--app", "shop", "--json", **labelled).output)["people"]
+    assert (found["judged"], found["coverage"]) == (100, 1.0)
+    assert found["since"] == found["until"]
+    said = run(METRIC, "--app", "shop", **labelled).output
+    assert f"of all answers from {NOW:%Y-%m-%d %H:%M:%S} UTC to" in said
+    assert "of that sample has labels" not in said
 
 
 def read(line: dict[str, Any]) -> Label:
@@ -111,14 +130,26 @@ def read(line: dict[str, Any]) -> Label:
 
 
 def test_a_wrong_sample_says_what_to_do(labelled: dict[str, str]) -> None:
-    for args in (
-        ["groundednes.groundedness", "--rate", "0.1"],
-        [METRIC, "--rate", "0"],
-        [METRIC, "--rate", "1.5"],
-        [METRIC, "--rate", "1", "--app", "shp"],
-        [METRIC, "--rate", "1", "--run", "othr"],
+    for args, advice in (
+        (["groundednes.groundedness", "--rate", "0.1"], METRIC),
+        ([METRIC, "--rate", "0"], "--rate"),
+        ([METRIC, "--rate", "1.5"], "--rate"),
+        ([METRIC, "--rate", "1", "--app", "shp"], "there is no 'shp'"),
+        ([METRIC, "--rate", "1", "--run", "othr"], "there is no 'othr'"),
     ):
-        assert run(*args, command="labels sample", **labelled).exit_code == 2
+        said = run(*args, command="labels sample", **labelled)
+        assert (said.exit_code, advice in said.output) == (2, True), said.output
+
+
+def test_a_sample_of_more_answers_than_people_can_label_is_refused(
+    labelled: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragtide.stream.cli.labels._MOST", 99)
+    said = run(METRIC, "--rate", "1", "--app", "shop", command="labels sample", **labelled)
+    assert said.exit_code == 2
+    assert "more than 99 answers are drawn; lower --rate or --days" in said.output
+    assert "trace_id" not in said.output, "a part of them would be no random sample"
+    assert len(run(METRIC, "--rate", "0.5", command="labels sample", **labelled).output.splitlines()) < 99
 
 
 def test_without_labels_or_with_a_wrong_name_it_says_what_to_do(labelled: dict[str, str]) -> None:
