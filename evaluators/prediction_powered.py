@@ -35,16 +35,20 @@ ROUNDING = 1e-12  # relative: a smaller variance comes from the arithmetic
 
 @dataclass(frozen=True, slots=True)
 class WeightedMean:
-    """A mean with its interval; None with too few scores, or if they do not vary."""
+    """A mean with its interval and degrees of freedom.
+
+    The interval is None with too few scores, which leave 0 degrees of freedom, or if the scores do not vary.
+    """
 
     value: float
     low: float | None = None
     high: float | None = None
+    freedom: float = 0.0
 
     def within(self, least: float, greatest: float) -> "WeightedMean":
         """Return the mean and its interval within the range of the metric."""
         low, high = (None if end is None else min(max(end, least), greatest) for end in (self.low, self.high))
-        return WeightedMean(min(max(self.value, least), greatest), low, high)
+        return WeightedMean(min(max(self.value, least), greatest), low, high, self.freedom)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +177,11 @@ def _interval(
 ) -> WeightedMean:
     """Make Student's interval. `estimated` numbers, the mean among them, came from the scores themselves."""
     freedom = size - estimated
-    if scored < _FEWEST or variance <= 0 or freedom <= 0:
+    if scored < _FEWEST or freedom < 1:
         return WeightedMean(value)
+    if variance <= 0:
+        return WeightedMean(value, freedom=freedom)
     from scipy.special import stdtrit
 
     half_width = math.sqrt(variance * size / freedom) * float(stdtrit(freedom, (1 + confidence) / 2))
-    return WeightedMean(value, value - half_width, value + half_width)
+    return WeightedMean(value, value - half_width, value + half_width, freedom)

@@ -1,8 +1,8 @@
 """Check metrics with a good mean that too great a share of the traces fails. Shares the problem of the mean.
 
-The share beyond the threshold is exact, from the windows' bins. The detection counts failing traces by cause: bad
-contexts (retrieval, see `ragtide.drift.rootcause.retrieval_or_generation`), good ones (generation), unknown, and traces
-that the evaluator could not read (parse).
+The share beyond the threshold comes from the windows' bins; of a sampled judge it is weighted. The detection counts
+failing traces by cause: bad contexts (retrieval, see `ragtide.drift.rootcause.retrieval_or_generation`), good ones
+(generation), unknown, and traces that the evaluator could not read (parse).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -105,7 +105,7 @@ def _load_series_of_app(
 ) -> list[_SeriesFailures]:
     """Load records and failures of every window, by metric and model.
 
-    Records of a sampled judge are as many as would tell as much with equal weights (Kish 1965).
+    Those of a sampled judge are sums of weights.
     """
     names = sql.array(map(sql.text, rules), "String")
     good = [bin_bounds(rule.metric_ref.scale, rule.min, rule.max) for rule in rules.values()]
@@ -115,14 +115,14 @@ def _load_series_of_app(
         WITH {names} AS names, {sql.array(lowest, "Int64")} AS lowest, {sql.array(highest, "Int64")} AS highest
         SELECT environment, metric, model, groupArray((fingerprint, windows)) AS fingerprints
         FROM (
-            SELECT environment, metric, model, fingerprint, groupArray((at, n, wrong)) AS windows
+            SELECT environment, metric, model, fingerprint, groupArray((at, n, bad, squares)) AS windows
             FROM (
                 SELECT environment, metric, model, fingerprint, toUnixTimestamp(start) AS at, sum(scored) AS records,
                     sum({count_out_of_bounds("lowest[nth]", "highest[nth]")}) AS counted,
                     sum({sum_weights("key", "lowest[nth]", "highest[nth]")}) AS weighed,
-                    sum({sum_weights("key")}) AS all_weights, sum({sum_weights("key", squared=True)}) AS all_squares,
-                    if(all_squares > 0, toUInt64(round(all_weights * all_weights / all_squares)), records) AS n,
-                    if(all_squares > 0, toUInt64(round(n * weighed / all_weights)), counted) AS wrong
+                    sum({sum_weights("key")}) AS all_weights, sum({sum_weights("key", squared=True)}) AS squares,
+                    if(squares > 0, all_weights, toFloat64(records)) AS n,
+                    if(squares > 0, weighed, toFloat64(counted)) AS bad
                 FROM (
                     SELECT *, indexOf(names, metric) AS nth, splitByChar('.', metric)[-1] AS key FROM windows FINAL
                     WHERE {live} AND app = {sql.text(app)} AND metric IN {sql.texts(rules)}
@@ -135,7 +135,7 @@ def _load_series_of_app(
         _SeriesFailures(
             Series(app, row["environment"], row["metric"], row["model"], "", ""),
             {
-                name: sorted(WindowCount(at, at + base_s, n, wrong) for at, n, wrong in some)
+                name: sorted(WindowCount(at, at + base_s, *sums) for at, *sums in some)
                 for name, some in row["fingerprints"]
             },
         )
@@ -148,7 +148,8 @@ def _detection(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCoun
     since, until = calendar.utc(breach.start), calendar.utc(breach.end)
     causes = _causes(ctx, series, rule, breach)
     known = ", ".join(f"{cause} {count}" for cause, count in causes.items() if count)
-    failed = f"{breach.bad} of {breach.records} traces ({percent(breach.share)})"
+    records, bad = map(round, breach.counts)
+    failed = f"{bad} of {records} traces ({percent(breach.share)})"
     if rule.metric_ref.evaluator.judge is not None:
         failed = f"an estimated {percent(breach.share)} of traces"
     message = (
@@ -157,7 +158,8 @@ def _detection(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCoun
     )
     estimated = evidence.estimate_bad_traces(ctx.database, series, rule, breach.share, since, until)
     attributes = {
-        **bad_share_attributes(breach.bad, breach.records, rule.failure_limit),
+        **bad_share_attributes(bad, records, rule.failure_limit),
+        "value": breach.share,
         "min": rule.min,
         "max": rule.max,
         "causes": causes,
@@ -169,7 +171,7 @@ def _detection(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCoun
         message,
         attributes,
         ctx.rules,
-        bad=breach.bad if estimated is None else estimated,
+        bad=bad if estimated is None else estimated,
         traffic=evidence.traffic(ctx.database, series, since, until),
         severity=rule.severity,
         examples=evidence.examples(ctx.database, series, rule, ctx.segments, since, until),
@@ -191,11 +193,12 @@ def _causes(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCount) 
         parameters,
     )
     parse = {"parse": int(failed[0]["n"])}
+    bad = round(breach.counts.bad)
     type_, judging = type_of(rule.metric_ref, FailureRates.kind), context_metrics(ctx.metrics)
     if type_ == "retrieval":
-        return {"retrieval": breach.bad, "generation": 0, "unknown": 0, **parse}
+        return {"retrieval": bad, "generation": 0, "unknown": 0, **parse}
     if type_ != "accuracy" or not judging:
-        return {"retrieval": 0, "generation": 0, "unknown": breach.bad, **parse}
+        return {"retrieval": 0, "generation": 0, "unknown": bad, **parse}
     failing = (
         f"SELECT trace_id FROM {records.rows} AND {out_of_bounds()} ORDER BY cityHash64(trace_id) LIMIT {_MAX_TRACES}"
     )
@@ -209,4 +212,4 @@ def _causes(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCount) 
         parameters,
     )
     found = {name: int(rows[0][name]) for name in ("retrieval", "generation")}
-    return {**found, "unknown": max(breach.bad - sum(found.values()), 0), **parse}
+    return {**found, "unknown": max(bad - sum(found.values()), 0), **parse}

@@ -90,7 +90,7 @@ def statistics(
 def estimate_bad_traces(
     database: Database, series: Series, rule: Rule, bad_share: float, since: datetime, until: datetime
 ) -> int | None:
-    """Estimate how many traces of the series a judge would call bad, of which a share of judged ones is.
+    """Estimate how many traces of the series a judge would call bad; `bad_share` of those that it applies to are.
 
     None if it judged all traces. Counted are windows of the smallest size.
     """

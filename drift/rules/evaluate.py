@@ -138,6 +138,7 @@ def verdict_row(rule: Rule, series: Series, fingerprint: str, window: Window, fo
         term.next_version(),
         found.low,
         found.high,
+        found.freedom,
     )
 
 

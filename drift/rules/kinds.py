@@ -20,22 +20,31 @@ from ragtide.drift.windows import (
     weighted_share,
 )
 from ragtide.evaluators.combining import combine_parts
-from ragtide.evaluators.prediction_powered import WeightedMean, estimate, sums_of
+from ragtide.evaluators.prediction_powered import estimate, sums_of
 
 ROUNDING = 1e-9  # a mean of equal numbers may differ from them in its last digits
 
 
 class Mean(RuleKind):
-    """The mean of the records' scores is below the smallest or above the largest good value."""
+    """The mean of the records' scores is below the smallest or above the largest good value.
+
+    It is the estimate for all traces if the window holds sums of a sample.
+    """
 
     name = "mean"
     is_average = True
 
-    def evaluate(self, window: Window, rule: Rule, series: Series, allowed: int = 0) -> RuleResult:
-        mean = _mean_of_all(window, rule)
-        threshold, breached = breached_bound(mean.value, rule)
+    def evaluate(self, window: Window, rule: Rule, series: Series, allowed: int = 0) -> RuleResult | None:
         bad = _as_count(_weighted_share(window, rule), window, rule)
-        return RuleResult(mean.value, threshold, breached, window.scored, bad, mean.low, mean.high)
+        metric, sums = rule.metric_ref.metric, sums_of(rule.metric_ref.metric.key, window.parts)
+        if not sums:
+            mean = window.sum / window.scored
+            return RuleResult(mean, *breached_bound(mean, rule), window.scored, bad)
+        made = estimate(sums)
+        if made is None:  # no score of the sample: that of another trace says nothing about all
+            return None
+        mean, low, high = made.mean.within(metric.low, metric.high).value, made.mean.low, made.mean.high
+        return RuleResult(mean, *breached_bound(mean, rule), window.scored, bad, low, high, made.mean.freedom)
 
     def describe(self, series: Series, rule: Rule, statistics: Statistics) -> str:
         return f"the mean of {_level_clause(series, rule, statistics)}"
@@ -56,7 +65,9 @@ class Share(RuleKind):
         bad = _as_count(found, window, rule)
         if found is None:
             return _share_result(rule, bad, window.scored)
-        return RuleResult(found.value, rule.limit, found.value > rule.limit, window.scored, bad, *found.interval)
+        return RuleResult(
+            found.value, rule.limit, found.value > rule.limit, window.scored, bad, *found.interval, found.freedom
+        )
 
     def describe(self, series: Series, rule: Rule, statistics: Statistics) -> str:
         before = ""
@@ -235,13 +246,6 @@ def bad_share_series(evidence: Evidence, metric: MetricRef | None) -> ChartSerie
 def reference_line(name: str, value: object) -> ReferenceLine | None:
     """Make the line; None where the value is no number."""
     return ReferenceLine(name, float(value)) if isinstance(value, int | float) else None
-
-
-def _mean_of_all(window: Window, rule: Rule) -> WeightedMean:
-    """Return the estimate for all traces if the window holds sums of a sample, else the mean of the scores."""
-    metric = rule.metric_ref.metric
-    made = estimate(sums_of(metric.key, window.parts)) if window.parts else None
-    return WeightedMean(window.sum / window.scored) if made is None else made.mean.within(metric.low, metric.high)
 
 
 def _weighted_share(window: Window, rule: Rule) -> WeightedShare | None:

@@ -182,7 +182,9 @@ class Rule:
 class RuleResult:
     """The result of a rule on one window; it rests on `samples` records.
 
-    `low` and `high` are the ends of the 95 % interval of an estimated value; None of a value that is no estimate.
+    `low` and `high` are the ends of the 95 % interval of an estimated value, which may lie beyond the metric's range.
+    None: it is no estimate, or its records are alike or too few. `freedom` are the degrees of freedom of an estimated
+    value; 0: too few records; None: it is no estimate.
     """
 
     value: float
@@ -192,6 +194,7 @@ class RuleResult:
     bad: int
     low: float | None = None
     high: float | None = None
+    freedom: float | None = None
 
 
 NO_RESULT = RuleResult(0.0, 0.0, False, 0, 0)  # no records left: neither good nor bad
@@ -221,6 +224,7 @@ class Verdict(NamedTuple):
     version: int
     low: float | None = None
     high: float | None = None
+    freedom: float | None = None
 
     @property
     def series(self) -> Series:

@@ -20,12 +20,14 @@ from ragtide.drift.stats.proportions import (
     fisher_p_values,
     lift,
     share_difference,
+    student_quantile,
     weighted_wilson,
     wilson,
     z_score,
 )
 from ragtide.drift.stats.sampling import in_sample, sample_minutes
 from ragtide.drift.stats.significance import (
+    FEWEST_FREEDOM,
     MAX_INTERVALS,
     BadCount,
     EstimatedValue,
@@ -38,6 +40,7 @@ from ragtide.drift.stats.significance import (
 __all__ = [
     "CONFIDENCE",
     "DAY_S",
+    "FEWEST_FREEDOM",
     "HOURS",
     "HOUR_S",
     "MAX_INTERVALS",
@@ -68,6 +71,7 @@ __all__ = [
     "permutation_p",
     "sample_minutes",
     "share_difference",
+    "student_quantile",
     "unpaired_difference",
     "weekday_of",
     "weighted_wilson",

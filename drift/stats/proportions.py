@@ -35,14 +35,23 @@ def z_score(confidence: float) -> float:
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
+def student_quantile(probability: float, freedom: float) -> float:
+    """Return the quantile of Student's t distribution; needs more than 0 degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, probability))
+
+
 def wilson(share: Share, confidence: float = CONFIDENCE) -> Interval:
     """Return the score interval of a proportion (Wilson 1927)."""
-    return weighted_wilson(share.value, share.n, confidence)
+    return weighted_wilson(share.value, share.n, z_score(confidence))
 
 
-def weighted_wilson(p: float, n: float, confidence: float = CONFIDENCE) -> Interval:
-    """Return the interval of a proportion of weighted records that tell as much as `n` > 0 records."""
-    z = z_score(confidence)
+def weighted_wilson(p: float, n: float, z: float) -> Interval:
+    """Return the interval of a proportion of weighted records that tell as much as `n` > 0 records.
+
+    `z` is its half-width in standard errors.
+    """
     z2 = z**2
     middle = (p + z2 / (2 * n)) / (1 + z2 / n)
     reach = z / (1 + z2 / n) * math.sqrt(max(0.0, p * (1 - p)) / n + z2 / (4 * n * n))

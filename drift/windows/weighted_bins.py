@@ -6,14 +6,15 @@ the histogram, so that windows of every size and segment have their sums. With S
     share = S(w) / T(w),   variance = ((1 - 2 share) S(w²) + share² T(w²)) / T(w)²
 
 That is Hajek's estimate of a share and its linearised variance (Sarndal, Swensson, Wretman 1992, chapter 5). The
-interval is Wilson's, of as many records as would have this variance if they were a simple random sample.
+interval is Wilson's, of as many records as would have this variance if they were a simple random sample, with Student's
+quantile for T(w)² / T(w²) - 1 degrees of freedom (Kish 1965).
 """
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ragtide.drift import sql
-from ragtide.drift.stats import Interval, weighted_wilson
+from ragtide.drift.stats import CONFIDENCE, Interval, student_quantile, weighted_wilson
 from ragtide.drift.windows.histogram import Scale
 from ragtide.drift.windows.metrics import MetricRef
 from ragtide.evaluators.spec import Metric
@@ -23,10 +24,11 @@ _ROUNDING = 1e-9
 
 
 class WeightedShare(NamedTuple):
-    """The share of bad records, each counted by its weight, with its 95 % interval."""
+    """The share of bad records, each counted by its weight, with its 95 % interval and degrees of freedom."""
 
     value: float
     interval: Interval
+    freedom: float
 
 
 def weight_parts(metric: Metric, score: float, weight: float) -> dict[str, float]:
@@ -48,8 +50,11 @@ def weighted_share(
         return None
     share = bad(weights) / total
     variance = ((1 - 2 * share) * bad(squares) + share**2 * total_squares) / total**2
-    size = share * (1 - share) / variance if variance > 0 else total**2 / total_squares  # Kish 1965
-    return WeightedShare(share, weighted_wilson(share, size))
+    same_weight = total**2 / total_squares  # as many records of one weight tell as much
+    size, freedom = share * (1 - share) / variance if variance > 0 else same_weight, same_weight - 1
+    if freedom < 1:  # one heavy record tells nothing
+        return WeightedShare(share, Interval(0.0, 1.0), freedom)
+    return WeightedShare(share, weighted_wilson(share, size, student_quantile((1 + CONFIDENCE) / 2, freedom)), freedom)
 
 
 def _bins(name: str, key: str, parts: Mapping[str, float]) -> dict[int, float]:

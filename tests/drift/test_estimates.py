@@ -277,12 +277,57 @@ def test_shares_count_judged_traces_by_their_weights(database: Database) -> None
     assert all(row["low"] < row["value"] < row["high"] for row in verdicts)
     (problem,) = here.open()
     assert "60 % of traces failed judged.faithful, up from 12" in problem.description
-    assert "above the limit of 20 % (95 % interval 50 % to 70 %, on 112 judged traces)" in problem.description
+    assert "above the limit of 20 % (95 % interval 49.7 % to 70.3 %, on 112 judged traces)" in problem.description
     assert problem.severity == "critical", "60 % of the traffic, though only 40 of 200 traces were judged to be bad"
     series = chart_series(problem, MetricRef(judged, judged.metrics[0]))
     assert series is not None
     points = [point.value for point in chart_points(database, problem, series, 60)]
     assert points == pytest.approx([25 / 200] * 3 + [120 / 200] * 2)
+
+
+@pytest.mark.parametrize(("rule", "usual", "heavy"), [("mean", 0.2, 0.9), ("share", 0.9, 0.2)], ids=["mean", "share"])
+def test_one_heavy_trace_opens_nothing(database: Database, rule: str, usual: float, heavy: float) -> None:
+    """Of 30 judged traces in each minute 29 were judged for certain, and one stands for 100: nobody knows its kind."""
+    chosen = {"metric": "judged.faithful", "rule": rule, "min": 0.75} | ({"limit": 0.2} if rule == "share" else {})
+    override = RuleOverride.model_validate(chosen)
+    here = world(database, overrides=(override,), failure_limit=1.0)
+    for minute in range(6):
+        rows = []
+        for at in range(30):
+            score, weight = (heavy, 100.0) if at == 0 else (usual, 1.0)
+            parts = parts_of("faithful", 0.5, weight, judged=True, score=score)
+            parts |= weight_parts(judged.metrics[0], score, weight)
+            time = here.at(minute * 60 + at)
+            rows.append(score_row(time, f"t{minute}-{at}", {"faithful": score}, evaluator="judged", parts=parts))
+        here.store(rows, "judge")
+        advance(here, (minute + 1) * 60)
+    verdicts = database.rows(
+        "SELECT breached, freedom FROM verdicts FINAL WHERE metric = 'judged.faithful' AND segment = '' "
+        f"AND rule_id LIKE '{rule}:%'"
+    )
+    assert len(verdicts) >= 5
+    assert {row["breached"] for row in verdicts} == {1}
+    assert all(row["freedom"] < 5 for row in verdicts)
+    assert here.open() == []
+
+
+def test_failure_rates_pool_weights_before_they_count(database: Database) -> None:
+    """In each minute 8 bad traces of weight 1 and 3 good ones of 20: 12 % are bad, as of 3.8 traces of one weight."""
+    here = world(database, failure_limit=0.03)
+    rows = []
+    for minute in range(60):
+        for at in range(11):
+            score, weight = (0.2, 1.0) if at < 8 else (0.9, 20.0)
+            parts = parts_of("faithful", 0.5, weight, judged=True, score=score)
+            parts |= weight_parts(judged.metrics[0], score, weight)
+            time = here.at(minute * 60 + at)
+            rows.append(score_row(time, f"t{minute}-{at}", {"faithful": score}, evaluator="judged", parts=parts))
+    here.store(rows, "judge")
+    advance(here, 3600)
+    (event,) = here.check(FailureRates(), here.at(3601), here.rules).events
+    said = json.loads(event.attributes)
+    assert said["value"] == pytest.approx(8 / 68)
+    assert "an estimated 11.8 % of traces failed" in event.description
 
 
 def test_failure_rates_count_judged_traces_by_their_weights(database: Database) -> None:
@@ -294,9 +339,9 @@ def test_failure_rates_count_judged_traces_by_their_weights(database: Database) 
         events = here.check(FailureRates(), here.at((minute + 1) * 60 + 1), here.rules).events
         assert bool(events) == (minute == 4)
     assert [(event.metric, event.severity) for event in events] == [("judged.faithful", "critical")]
-    assert "an estimated 60.5 % of traces failed judged.faithful, above the limit of 20 %" in events[0].description
+    assert "an estimated 60 % of traces failed judged.faithful, above the limit of 20 %" in events[0].description
     said = json.loads(events[0].attributes)
-    assert (said["wrong"], said["sample_size"]) == (52, 86), "200² / (20 + 36 * 25) = 43 a minute, not 56"
+    assert (said["wrong"], said["sample_size"]) == (52, 87), "200² / (20 + 36 * 25) = 43.5 a minute, not 56"
 
 
 def test_traces_judged_on_request_are_in_no_window(database: Database) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from ragtide.drift.stats import Interval
 from ragtide.drift.windows import MetricRef, weight_parts, weighted_share
 from ragtide.evaluators.prediction_powered import add_sums
 from ragtide.evaluators.spec import Metric
@@ -42,7 +43,16 @@ def test_where_all_records_are_bad_the_interval_ends_at_one() -> None:
     found = weighted_share(REF, add_sums(rows), 3, bad)
     assert found is not None
     assert (found.value, found.interval.high) == (1.0, 1.0)
-    assert 0.2 < found.interval.low < 0.6
+    assert found.interval.low < 0.2, "of 1.4 degrees of freedom"
+
+
+def test_a_share_that_one_heavy_record_decides_may_be_any() -> None:
+    rows = [weight_parts(GOOD, 0.2, 100.0), *[weight_parts(GOOD, 0.9, 1.0)] * 29]
+    found = weighted_share(REF, add_sums(rows), 30, bad)
+    assert found is not None
+    assert found.value == pytest.approx(100 / 129)
+    assert found.interval == Interval(0.0, 1.0)
+    assert found.freedom == pytest.approx(129**2 / 10_029 - 1)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.4])
