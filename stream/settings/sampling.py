@@ -29,8 +29,8 @@ class AlwaysSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
     errors: bool = Field(default=False, description="Evaluate every trace with an error.")
     thumbs_down: bool = Field(
         default=False,
-        description="Lane judge: judge every trace that somebody labels with a thumbs-down. Such a score is in no "
-        "window, unless the trace is in the sample anyway.",
+        description="Have judges score traces that somebody labels with a thumbs-down and that they have not scored. "
+        "Such a score is in no window. It needs privacy.store_texts = full.",
     )
     worse_than: dict[str, float] = Field(
         default={},
