@@ -6,15 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from ragtide.drift.attributes import Evidence
 from ragtide.drift.settings import Severity
-from ragtide.drift.stats import Interval
+from ragtide.drift.stats import Interval, Number
 from ragtide.drift.text import scope_label
 from ragtide.drift.windows import MetricRef
-
-Number = TypeVar("Number", int, float)
 
 
 class Series(NamedTuple):

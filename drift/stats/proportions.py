@@ -3,10 +3,11 @@
 import math
 from collections.abc import Sequence
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+Number = TypeVar("Number", int, float)
 CONFIDENCE = 0.95
 _HALF = 0.5
 

@@ -9,12 +9,11 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from ragtide.drift.stats import Interval
+from ragtide.drift.stats import Interval, Number
 from ragtide.evaluators.spec import Better, Metric
 
-Number = TypeVar("Number", int, float)
 HISTOGRAM_BINS = 100
 LOG_STEP = math.log(1.01)
 LOG_ORIGIN = 100_000  # bin of 1.0; so large that bins are ordered as values for every finite double

@@ -82,7 +82,7 @@ CREATE TABLE IF NOT EXISTS scores
     reason LowCardinality(String) COMMENT 'Slug of why there is no score; empty: status is scored',
     metrics Map(LowCardinality(String), Float64) COMMENT 'Value by metric key, in the unit of the metric; empty: status is not scored',
     categories Map(LowCardinality(String), String) COMMENT 'Label by category key; empty: none',
-    parts Map(LowCardinality(String), Float64) COMMENT 'Counts by key that window metrics are computed from; empty: none',
+    parts Map(LowCardinality(String), Float64) COMMENT 'Counts by key that window metrics are computed from; of judges sums of a sample: ppi.METRIC.NAME, weights.METRIC.BIN, squared_weights.METRIC.BIN; empty: none',
     evidence String COMMENT 'JSON list of places in the trace, never quotes; []: none',
     findings Array(LowCardinality(String)) COMMENT 'Slugs of remarks about the trace; empty: none',
     fingerprint LowCardinality(String) COMMENT 'Hash of the evaluator''s id, version, parameters and model revision; series of two fingerprints never mix',
