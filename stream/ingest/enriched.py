@@ -46,6 +46,7 @@ def resolve_enrichment(record: Record) -> Record:
     found = {name: value for name, value in record.headers if name.startswith(_PREFIX)}
     if not found:
         return record
+    judges = _names(found, "judges")
     return EnrichedRecord(
         _text(found, "topic"),
         _number(found, "partition", 0, _LAST_PARTITION),
@@ -56,8 +57,8 @@ def resolve_enrichment(record: Record) -> Record:
         record.headers,
         revision=_number(found, "revision", 1, LAST_REVISION),
         sent_ms=record.timestamp,
-        judges=_names(found, "judges"),
-        only_judges=f"{_PREFIX}only" in found,
+        judges=judges,
+        only_judges=bool(judges) and f"{_PREFIX}only" in found,
     )
 
 

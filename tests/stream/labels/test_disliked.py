@@ -240,6 +240,19 @@ def test_replays_and_other_lanes_leave_messages_for_judges_out(database: Databas
     assert database.rows("SELECT count() AS n FROM scores") == count
 
 
+def test_facts_of_a_disliked_trace_leave_it_in_the_sample(database: Database) -> None:
+    """Facts have every trace evaluated again: without those that people dislike the others would count alone."""
+    scene = JudgedScene(database)
+    before = start(scene)
+    inside, outside = inside_of(before), outside_of(before)
+    scene.read([scene.label(id_, expected=["x"], verdict={"thumbs": "down"}) for id_ in (inside, outside)])
+    scene.settle()
+    after = rows(scene)
+    assert after[inside] == before[inside]
+    assert (after[outside]["status"], after[outside]["weight"]) == ("scored", 0.0)
+    assert scene.score(inside, "exact_match")["status"] == "scored"
+
+
 def test_it_is_judged_once_whatever_comes_after(database: Database) -> None:
     scene = JudgedScene(database)
     outside = outside_of(start(scene))
