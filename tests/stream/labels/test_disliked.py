@@ -17,9 +17,12 @@ from ragtide.evaluators.spec import NoParams
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.sink import ClickHouseSink
 from ragtide.sinks.rows import LIVE
+from ragtide.stream.ingest.enriched import requested_judges, resolve_enrichment
 from ragtide.stream.ingest.records import Record
+from ragtide.stream.job_schedule import job_schedule
 from ragtide.stream.pipeline import Pipeline
 from ragtide.stream.settings.loader import Settings
+from tests.drift.world import World
 from tests.stream.labels.scene import Scene
 from tests.stream.pipe.test_sampling import listed, odd
 
@@ -66,6 +69,20 @@ class JudgedScene(Scene):
         ClickHouseSink(self.database).write(
             Pipeline(plan, Resources(judge=self.judge), settings, **how).process(traces).block
         )
+
+
+@pytest.mark.parametrize("is_set", [True, False])
+def test_the_setting_has_the_jobs_ask_judges(database: Database, monkeypatch: pytest.MonkeyPatch, is_set: bool) -> None:
+    scene = JudgedScene(database)
+    before = start(scene)
+    dislike(scene, outside_of(before))
+    monkeypatch.setattr(f"{job_schedule.__module__}.send", lambda kafka, messages: scene.send(messages))
+    settings = Settings.model_validate({"sampling": {"always": {"thumbs_down": is_set}}})
+    scheduled = job_schedule(settings, database, scene.telemetry, lambda: False)
+    (run,) = (run for name, _, run in scheduled if name == "labels")
+    jobs = World(database, evaluators={"listed": listed, "odd": odd}).jobs
+    assert run(jobs, server_time(database)).raised == is_set
+    assert [requested_judges(resolve_enrichment(one)) for one in scene.enriched] == [{"listed"}] * is_set
 
 
 @pytest.mark.parametrize("store_texts", ["masked", "off"])
