@@ -19,6 +19,7 @@ from ragtide.dashboards.panels import (
     stacked_bars,
     wrap_cells,
 )
+from ragtide.dashboards.people_sql import people_by_day, people_in_range
 from ragtide.dashboards.sdk import (
     DATA_SOURCE,
     Query,
@@ -62,6 +63,9 @@ def metric(queries: OneMetric, trace_url: str = "") -> dashboard.Dashboard:
         view = view.with_panel(panel)
     view = view.with_row(section("Where")).with_panel(_worst(queries, trace_url))
     for panel in _where(queries):
+        view = view.with_panel(panel)
+    view = view.with_row(section("People's verdicts"))
+    for panel in _people(tables):
         view = view.with_panel(panel)
     view = view.with_row(section("Rules and problems"))
     for panel in _judged(queries):
@@ -154,6 +158,20 @@ def _where(queries: OneMetric) -> Iterator[_Panel]:
     )
     says = f"Each model, prompt version and version of the evaluator over the time range. {_INTERVAL}"
     yield rows("Versions in figures", says, queries.version_rows(), 12, _SHARES)
+
+
+def _people(tables: Tables) -> Iterator[_Panel]:
+    says = "What people would say of all answers that the metric scores, estimated from labels of a sample (ragtide "
+    says += "labels sample) and the metric's scores of the others: the share of thumbs up, and the mean of people's "
+    says += "scores. At least and at most: the 95 % interval; none below 50 labels. Labelled of the sample: about "
+    says += "100 % if people labelled all that was drawn; if far less, the estimate may be biased. No data: no such "
+    says += "label."
+    units = {"labelled of the sample": "percentunit"}
+    yield rows("What people would say", says, people_in_range(tables), 12, units)
+    says = "Share of all answers that people would give a thumbs up, by day of the answer (UTC), with its 95 % "
+    says += "interval. No data: no label of a sample. No band: fewer than 50 labels that day, or all alike."
+    panel = lines("What people would say, by day", says, [people_by_day(tables)], "percentunit", 12)
+    yield band(panel, "at least", "at most", "blue")
 
 
 def _judged(queries: OneMetric) -> Iterator[_Panel]:

@@ -29,17 +29,26 @@ from typing import Any
 PREFIX = "ppi."
 CONFIDENCE = 0.95
 _FEWEST = 3  # scores from which an interval is made
-_FEWEST_TUNED = 10  # from which the power is tuned: from fewer it would be mostly noise
-_ROUNDING = 1e-12  # relative: a smaller variance comes from the arithmetic
+FEWEST_TUNED = 10  # from which the power is tuned: from fewer it would be mostly noise
+ROUNDING = 1e-12  # relative: a smaller variance comes from the arithmetic
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedMean:
-    """A mean with its interval; None with too few scores, or if they do not vary."""
+    """A mean with its interval and degrees of freedom.
+
+    The interval is None with too few scores, which leave 0 degrees of freedom, or if the scores do not vary.
+    """
 
     value: float
     low: float | None = None
     high: float | None = None
+    freedom: float = 0.0
+
+    def within(self, least: float, greatest: float) -> "WeightedMean":
+        """Return the mean and its interval within the range of the metric."""
+        low, high = (None if end is None else min(max(end, least), greatest) for end in (self.low, self.high))
+        return WeightedMean(min(max(self.value, least), greatest), low, high, self.freedom)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +120,7 @@ def estimate(sums: Mapping[str, float], confidence: float = CONFIDENCE, power: f
     size = of["sw"] ** 2 / of["sww"]  # number of scores with equal weights that tell as much (Kish 1965)
     plain_variance = moments.zz / n**2
     if power is None:
-        power = moments.best_power if scored >= _FEWEST_TUNED else 0.0
+        power = moments.best_power if scored >= FEWEST_TUNED else 0.0
     variance = moments.variance(power) / n**2
     value = plain + power * (mean_f - judged_f)
     saved = of["j"] * (plain_variance / variance - 1) if variance > 0 and plain_variance > 0 else 0.0
@@ -127,7 +136,7 @@ def estimate(sums: Mapping[str, float], confidence: float = CONFIDENCE, power: f
 
 
 @dataclass(frozen=True, slots=True)
-class _Moments:
+class Moments:
     """Sums over traces: of z², of (v (f - W(f)) - (f - mean f))² and of its product with v z; see the module."""
 
     zz: float
@@ -136,13 +145,15 @@ class _Moments:
 
     @property
     def best_power(self) -> float:
+        """Return the power with the least variance; 0 if the companion does not vary."""
         return self.dz / self.dd if self.dd > 0 else 0.0
 
     def variance(self, power: float) -> float:
+        """Return the sum of squares of the linear form with this power."""
         return max(0.0, self.zz - 2 * power * self.dz + power**2 * self.dd)
 
 
-def _moments(of: Mapping[str, float], plain: float, mean_f: float, judged_f: float) -> _Moments:
+def _moments(of: Mapping[str, float], plain: float, mean_f: float, judged_f: float) -> Moments:
     n = of["n"]
     to_v = n / of["jw"]  # v = w * to_v
     to_z = of["jw"] / of["sw"]  # 1 / share of judged traces with a score
@@ -154,9 +165,9 @@ def _moments(of: Mapping[str, float], plain: float, mean_f: float, judged_f: flo
     zz = of["swwyy"] - 2 * plain * of["swwy"] + plain**2 * of["sww"]
     dd = to_v**2 * hh - 2 * to_v * gh + gg
     scale = to_v**2 * of["jwwff"] + of["ff"]
-    return _Moments(
-        zz=(to_v * to_z) ** 2 * zz if zz > _ROUNDING * of["swwyy"] else 0.0,
-        dd=dd if dd > _ROUNDING * scale else 0.0,
+    return Moments(
+        zz=(to_v * to_z) ** 2 * zz if zz > ROUNDING * of["swwyy"] else 0.0,
+        dd=dd if dd > ROUNDING * scale else 0.0,
         dz=to_z * (to_v**2 * hz - to_v * gz),
     )
 
@@ -166,9 +177,11 @@ def _interval(
 ) -> WeightedMean:
     """Make Student's interval. `estimated` numbers, the mean among them, came from the scores themselves."""
     freedom = size - estimated
-    if scored < _FEWEST or variance <= 0 or freedom <= 0:
+    if scored < _FEWEST or freedom < 1:
         return WeightedMean(value)
+    if variance <= 0:
+        return WeightedMean(value, freedom=freedom)
     from scipy.special import stdtrit
 
     half_width = math.sqrt(variance * size / freedom) * float(stdtrit(freedom, (1 + confidence) / 2))
-    return WeightedMean(value, value - half_width, value + half_width)
+    return WeightedMean(value, value - half_width, value + half_width, freedom)

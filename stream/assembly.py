@@ -1,6 +1,7 @@
 """Assemble a pipeline from settings: registry, encoder if something embeds, plan, resources."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,9 +55,16 @@ def restrict(
     return settings.model_copy(update={"evaluators": chosen})
 
 
-def gather_traces(settings: Settings) -> Settings:
-    """Enlarge micro-batches to the traces whose calls `--batch` gathers: rows are the same, however they are cut."""
-    larger = {"batch_records": settings.evaluators.judge.batch_traces, "batch_bytes": _GROUP_BYTES}
+def gather_traces(settings: Settings, known: Mapping[str, Evaluator]) -> Settings:
+    """Enlarge micro-batches to the traces whose calls `--batch` gathers: rows are the same, however they are cut.
+
+    They have about `batch_traces` sampled traces, and never more than `_GROUP_BYTES` of records. If evaluators of other
+    lanes run too, traces outside the sample count as well: their outcomes are in memory.
+    """
+    traces, share = settings.evaluators.judge.batch_traces, settings.sampling.highest_rate("judge")
+    only_judges = all(one.lane == "judge" for one in known.values() if is_on(one, settings.evaluators))
+    records = math.ceil(traces / share) if only_judges and share else traces
+    larger = {"batch_records": records, "batch_bytes": _GROUP_BYTES}
     return settings.model_copy(update={"worker": settings.worker.model_copy(update=larger)})
 
 

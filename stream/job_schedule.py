@@ -146,9 +146,11 @@ def _canary_job(settings: Settings, database: Database, telemetry: Telemetry, st
 def _label_job(settings: Settings, database: Database, telemetry: Telemetry) -> Job:
     kafka = settings.kafka
     labels = LabelJob(database, kafka, settings.ingest.max_bytes, telemetry, partial(send, kafka))
+    is_asked = settings.sampling.always.thumbs_down
 
     def job(jobs: JobContext, now: datetime) -> RunResult:
-        found = labels.run(now)
+        judges = [id_ for id_, one in jobs.evaluators.items() if one.judge is not None] if is_asked else []
+        found = labels.run(now, judges)
         return RunResult(read=sum(found.values()), raised=found.get("sent", 0))
 
     return job

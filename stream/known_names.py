@@ -49,11 +49,8 @@ def known_jobs(database: "Database") -> list[str]:
     return _names(database, "SELECT DISTINCT job AS name FROM job_history")
 
 
-def known_metrics(settings: "EvaluatorSettings | None" = None) -> list[str]:
-    """Every installed evaluator, each of its metrics, and each monitored category such as a language.
-
-    With settings, the evaluators of their prompts too.
-    """
+def known_metrics(settings: "EvaluatorSettings") -> list[str]:
+    """Every evaluator, of prompts in the settings too, each of its metrics, and each monitored category."""
     from ragtide.drift.anomalies import monitored_metrics
     from ragtide.drift.windows import metrics_by_name
     from ragtide.evaluators import registry

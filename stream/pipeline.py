@@ -31,7 +31,7 @@ from ragtide.stream.ingest.canonical_json import decode_canonical
 from ragtide.stream.ingest.decoders import Decoders
 from ragtide.stream.ingest.decoding import Limits, decode_trace
 from ragtide.stream.ingest.embeddings import embed_questions, with_topics
-from ragtide.stream.ingest.enriched import resolve_enrichment
+from ragtide.stream.ingest.enriched import is_only_for_judges, resolve_enrichment
 from ragtide.stream.ingest.estimation import Companions
 from ragtide.stream.ingest.masked_names import name_masking_of, new_chunk_ids, with_chunk_ids
 from ragtide.stream.ingest.masking import masking_of
@@ -88,6 +88,7 @@ class Pipeline:
     `lane` None (replays) does the work of every lane at once. `timely` limits event times against the broker's. Of
     `period`, where given, are traces by event time and what cannot be read by the broker's; the rest is skipped.
     Beyond `event_bounds`, where given, records are dead letters.
+    Messages for judges alone are for the live lane `judge`: elsewhere the sample decides, and they are skipped.
     `companions` score every trace for the estimates of the plan's judges; they have no rows.
     `topics` gives the topic models that hold now, by application; `clock` is the worker's, in seconds since 1970.
     """
@@ -112,9 +113,10 @@ class Pipeline:
         self.run_id = run_id
         self.plan = tuple(plan)
         self._writes_traces = lane is None or lane == "fast"
+        self._takes_requests = lane == "judge" and run_id == LIVE
         lanes = {prepared.evaluator.lane for prepared in plan} | ({"fast"} if self._writes_traces else set())
         self._lanes = tuple(sorted(lanes))
-        self._sampler = Sampler(settings.sampling, self.plan, companions)
+        self._sampler = Sampler(settings.sampling, self.plan, companions, takes_requests=self._takes_requests)
         self._companions = Companions(self.plan, companions, settings)
         self._resources = resources
         self._decoders = Decoders(settings.kafka)
@@ -141,12 +143,16 @@ class Pipeline:
         """Process every record of the slice. Blocks, so call it from a thread."""
         result = SliceResult()
         ctxs = self._decode(records, result)
-        for batch in self._batches(ctxs):
+        requests = [ctx for ctx in ctxs if is_only_for_judges(ctx.record)]
+        traces = [ctx for ctx in ctxs if not is_only_for_judges(ctx.record)] if requests else ctxs
+        for batch in self._batches(traces):
             shared = self._resources.batch()
             stored = self._with_masked_names(batch)
             if self._writes_traces:
                 self._trace_rows(stored, result.block, shared)
             self._evaluate(batch, stored, result, shared)
+        for batch in self._batches(requests):
+            self._evaluate(batch, self._with_masked_names(batch), result, self._resources.batch())
         self._mark_dirty(ctxs, result.block)
         return result
 
@@ -165,6 +171,9 @@ class Pipeline:
                     check_readable(record)  # of a batch that cannot be read the letter says that, and its offsets
                     refuse_sent(record, now_s)
                 known = resolve_enrichment(record) if record.headers else record
+                if known is not record and is_only_for_judges(known) and not self._takes_requests:
+                    result.skipped["for_judges"] += 1
+                    continue
                 decoder = decoders[record.topic] if known is record else decode_canonical  # who enriches writes that
                 trace, seconds = decode_trace(known, limits, decoder, result.adjustments)
                 if self._event_bounds is not None:
@@ -242,7 +251,7 @@ class Pipeline:
         cheap = self._companions.score(traces, shared, sizes)
         decided = self._sampler.decide(batch, cheap)
         plan = [
-            without_traces(prepared, [ids[at] for at in decisions.not_sampled])
+            without_traces(prepared, [ids[at] for at in decisions.unscored])
             for prepared, decisions in zip(self.plan, decided, strict=True)
         ]
         outcomes = run_all(plan, traces, shared, sizes)
@@ -252,8 +261,9 @@ class Pipeline:
         batch = self._embed(stored, result, shared)
         for at, (prepared, decisions) in enumerate(zip(self.plan, decided, strict=True)):
             column = with_not_sampled(outcomes[at], batch, prepared, decisions.not_sampled)
-            sums = self._companions.sums(at, column, decisions.weights, cheap)
-            scored = score_rows(batch, prepared, column, decisions.weights, result.evidence_cut, result.findings, sums)
+            sums = self._companions.sums(at, column, decisions.weights, cheap, decisions.on_request)
+            weights = decisions.row_weights
+            scored = score_rows(batch, prepared, column, weights, result.evidence_cut, result.findings, sums)
             result.block.scores += scored
             if self._store_texts and prepared.evaluator.judge is not None:
                 result.block.explanations += explanation_rows(scored, column, partial(self._masked, shared=shared))
@@ -287,11 +297,15 @@ class Pipeline:
 
 
 def _newest_per_key(ctxs: Sequence[TraceContext]) -> list[TraceContext]:
-    """The newest trace per key of the tables; of equal versions the later message."""
-    latest: dict[tuple[str, str, str, int, str], TraceContext] = {}
+    """The newest trace per key of the tables; of equal versions the later message.
+
+    A message for judges alone replaces no other: it has no rows of the other judges.
+    """
+    latest: dict[tuple[str, str, str, int, str, bool], TraceContext] = {}
     for ctx in ctxs:
         trace = ctx.trace
-        identity = (ctx.run_id, trace.app, trace.environment, ctx.second // 60, trace.trace_id)
+        place = (ctx.run_id, trace.app, trace.environment, ctx.second // 60, trace.trace_id)
+        identity = (*place, is_only_for_judges(ctx.record))
         if ctx.version >= latest.setdefault(identity, ctx).version:
             latest[identity] = ctx
     return list(latest.values())

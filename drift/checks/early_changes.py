@@ -179,8 +179,9 @@ def _counts(one: _Young, level: float, first_until: int, until: int, base_s: int
 def _detection(ctx: CheckContext, one: _Young, levels: _Levels, breach: WindowCount) -> Detection:
     series, unit = one.series, one.metric.metric.unit or ""
     since, until = calendar.utc(breach.start), calendar.utc(breach.end)
+    records, bad = map(round, breach.counts)
     message = (
-        f"{series.label}: {percent(breach.share)} of {breach.records} traces have {series.metric} above "
+        f"{series.label}: {percent(breach.share)} of {records} traces have {series.metric} above "
         f"{number(levels.bad, unit)}. In the first {_FIRST_S // 60} minutes of this series "
         f"{percent(_BAD_SHARE)} were above {number(levels.usual, unit)}. Since {timestamp(since)}."
     )
@@ -191,13 +192,13 @@ def _detection(ctx: CheckContext, one: _Young, levels: _Levels, breach: WindowCo
         one.metric,
         message,
         {
-            **bad_share_attributes(breach.bad, breach.records, _BAD_SHARE),
+            **bad_share_attributes(bad, records, _BAD_SHARE),
             "baseline": _BAD_SHARE,
             "max": levels.bad,
             "first_p95": levels.usual,
         },
         ctx.rules,
-        bad=breach.bad,
+        bad=bad,
         traffic=evidence.traffic(ctx.database, series, since, until),
         examples=evidence.examples(ctx.database, series, rule, ctx.segments, since, until),
     )

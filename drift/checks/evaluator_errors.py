@@ -101,6 +101,7 @@ def _load_failures(ctx: CheckContext, since: int, until: int) -> list[_Failures]
 
 def _detection(ctx: CheckContext, one: _Failures, breach: WindowCount) -> Detection:
     since, until = calendar.utc(breach.start), calendar.utc(breach.end)
+    records, bad = map(round, breach.counts)
     why = Counter[str]()
     for at, counts in one.reasons:
         if breach.start <= at < breach.end:
@@ -108,7 +109,7 @@ def _detection(ctx: CheckContext, one: _Failures, breach: WindowCount) -> Detect
     reasons = [f"{reason} {count}" for reason, count in sorted(why.items(), key=lambda r: (-r[1], r[0]))[:_REASONS]]
     evaluator = ctx.evaluators[one.evaluator]
     message = (
-        f"{scope_label(one.app, one.environment)}: {one.evaluator} failed on {breach.bad} of {breach.records} traces "
+        f"{scope_label(one.app, one.environment)}: {one.evaluator} failed on {bad} of {records} traces "
         f"({percent(breach.share)}), above the limit of {percent(_limit(ctx, one))}, since {timestamp(since)}. "
         f"Reasons: {', '.join(reasons)}."
     )
@@ -117,10 +118,10 @@ def _detection(ctx: CheckContext, one: _Failures, breach: WindowCount) -> Detect
         one.key,
         MetricRef(evaluator, evaluator.metrics[0]),
         message,
-        {**bad_share_attributes(breach.bad, breach.records, _limit(ctx, one)), "reasons": reasons},
+        {**bad_share_attributes(bad, records, _limit(ctx, one)), "reasons": reasons},
         ctx.rules,
-        bad=breach.bad,
-        traffic=breach.records,
+        bad=bad,
+        traffic=records,
         examples=_examples(ctx.database, one, since, until),
     )
     return Detection(one.key, details, since, until)

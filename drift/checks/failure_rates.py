@@ -1,8 +1,8 @@
 """Check metrics with a good mean that too great a share of the traces fails. Shares the problem of the mean.
 
-The share beyond the threshold is exact, from the windows' bins. The detection counts failing traces by cause: bad
-contexts (retrieval, see `ragtide.drift.rootcause.retrieval_or_generation`), good ones (generation), unknown, and traces
-that the evaluator could not read (parse).
+The share beyond the threshold comes from the windows' bins; of a sampled judge it is weighted. The detection counts
+failing traces by cause: bad contexts (retrieval, see `ragtide.drift.rootcause.retrieval_or_generation`), good ones
+(generation), unknown, and traces that the evaluator could not read (parse).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from ragtide.drift.rules import Rule, Series, bound_parameters, out_of_bounds, r
 from ragtide.drift.settings import JobSettings
 from ragtide.drift.stats import calendar
 from ragtide.drift.text import percent, timestamp
-from ragtide.drift.windows import bin_bounds, count_out_of_bounds
+from ragtide.drift.windows import bin_bounds, count_out_of_bounds, sum_weights
 from ragtide.sinks.clickhouse.database import Database
 
 _LOOKBACK = timedelta(hours=6)
@@ -103,7 +103,10 @@ def _mean_rules(ctx: CheckContext, app: str) -> dict[str, Rule]:
 def _load_series_of_app(
     database: Database, app: str, rules: Mapping[str, Rule], live: str, base_s: int
 ) -> list[_SeriesFailures]:
-    """Load records and failures of every window, by metric and model."""
+    """Load records and failures of every window, by metric and model.
+
+    Those of a sampled judge are sums of weights.
+    """
     names = sql.array(map(sql.text, rules), "String")
     good = [bin_bounds(rule.metric_ref.scale, rule.min, rule.max) for rule in rules.values()]
     lowest, highest = ([str(one.min_bin) for one in good], [str(one.max_bin) for one in good])
@@ -112,12 +115,16 @@ def _load_series_of_app(
         WITH {names} AS names, {sql.array(lowest, "Int64")} AS lowest, {sql.array(highest, "Int64")} AS highest
         SELECT environment, metric, model, groupArray((fingerprint, windows)) AS fingerprints
         FROM (
-            SELECT environment, metric, model, fingerprint, groupArray((at, n, wrong)) AS windows
+            SELECT environment, metric, model, fingerprint, groupArray((at, n, bad, squares)) AS windows
             FROM (
-                SELECT environment, metric, model, fingerprint, toUnixTimestamp(start) AS at, sum(scored) AS n,
-                    sum({count_out_of_bounds("lowest[nth]", "highest[nth]")}) AS wrong
+                SELECT environment, metric, model, fingerprint, toUnixTimestamp(start) AS at, sum(scored) AS records,
+                    sum({count_out_of_bounds("lowest[nth]", "highest[nth]")}) AS counted,
+                    sum({sum_weights("key", "lowest[nth]", "highest[nth]")}) AS weighed,
+                    sum({sum_weights("key")}) AS all_weights, sum({sum_weights("key", squared=True)}) AS squares,
+                    if(squares > 0, all_weights, toFloat64(records)) AS n,
+                    if(squares > 0, weighed, toFloat64(counted)) AS bad
                 FROM (
-                    SELECT *, indexOf(names, metric) AS nth FROM windows FINAL
+                    SELECT *, indexOf(names, metric) AS nth, splitByChar('.', metric)[-1] AS key FROM windows FINAL
                     WHERE {live} AND app = {sql.text(app)} AND metric IN {sql.texts(rules)}
                 )
                 GROUP BY environment, metric, model, fingerprint, at
@@ -128,7 +135,7 @@ def _load_series_of_app(
         _SeriesFailures(
             Series(app, row["environment"], row["metric"], row["model"], "", ""),
             {
-                name: sorted(WindowCount(at, at + base_s, n, wrong) for at, n, wrong in some)
+                name: sorted(WindowCount(at, at + base_s, *sums) for at, *sums in some)
                 for name, some in row["fingerprints"]
             },
         )
@@ -141,12 +148,18 @@ def _detection(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCoun
     since, until = calendar.utc(breach.start), calendar.utc(breach.end)
     causes = _causes(ctx, series, rule, breach)
     known = ", ".join(f"{cause} {count}" for cause, count in causes.items() if count)
+    records, bad = map(round, breach.counts)
+    failed = f"{bad} of {records} traces ({percent(breach.share)})"
+    if rule.metric_ref.evaluator.judge is not None:
+        failed = f"an estimated {percent(breach.share)} of traces"
     message = (
-        f"{series.label}: {breach.bad} of {breach.records} traces ({percent(breach.share)}) failed {series.metric}, "
-        f"above the limit of {percent(rule.failure_limit)}, since {timestamp(since)}. By cause: {known}."
+        f"{series.label}: {failed} failed {series.metric}, above the limit of {percent(rule.failure_limit)}, "
+        f"since {timestamp(since)}. By cause: {known}."
     )
+    estimated = evidence.estimate_bad_traces(ctx.database, series, rule, breach.share, since, until)
     attributes = {
-        **bad_share_attributes(breach.bad, breach.records, rule.failure_limit),
+        **bad_share_attributes(bad, records, rule.failure_limit),
+        "value": breach.share,
         "min": rule.min,
         "max": rule.max,
         "causes": causes,
@@ -158,7 +171,7 @@ def _detection(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCoun
         message,
         attributes,
         ctx.rules,
-        bad=breach.bad,
+        bad=bad if estimated is None else estimated,
         traffic=evidence.traffic(ctx.database, series, since, until),
         severity=rule.severity,
         examples=evidence.examples(ctx.database, series, rule, ctx.segments, since, until),
@@ -180,11 +193,12 @@ def _causes(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCount) 
         parameters,
     )
     parse = {"parse": int(failed[0]["n"])}
+    bad = round(breach.counts.bad)
     type_, judging = type_of(rule.metric_ref, FailureRates.kind), context_metrics(ctx.metrics)
     if type_ == "retrieval":
-        return {"retrieval": breach.bad, "generation": 0, "unknown": 0, **parse}
+        return {"retrieval": bad, "generation": 0, "unknown": 0, **parse}
     if type_ != "accuracy" or not judging:
-        return {"retrieval": 0, "generation": 0, "unknown": breach.bad, **parse}
+        return {"retrieval": 0, "generation": 0, "unknown": bad, **parse}
     failing = (
         f"SELECT trace_id FROM {records.rows} AND {out_of_bounds()} ORDER BY cityHash64(trace_id) LIMIT {_MAX_TRACES}"
     )
@@ -198,4 +212,4 @@ def _causes(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCount) 
         parameters,
     )
     found = {name: int(rows[0][name]) for name in ("retrieval", "generation")}
-    return {**found, "unknown": max(breach.bad - sum(found.values()), 0), **parse}
+    return {**found, "unknown": max(bad - sum(found.values()), 0), **parse}

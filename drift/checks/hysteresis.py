@@ -20,17 +20,27 @@ _start, _end = attrgetter("start"), attrgetter("end")
 
 
 class WindowCount(NamedTuple):
-    """Records of one window that begins at `start`, or of several; seconds since 1970."""
+    """Records of one window that begins at `start`, or of several; seconds since 1970.
+
+    Of a sample, `records` and `bad` are sums of weights, and `squares` is the sum of all squared weights; else it is 0.
+    """
 
     start: int
     end: int
-    records: int
-    bad: int
+    records: float
+    bad: float
+    squares: float = 0.0
 
     @property
     def share(self) -> float:
         """Share of bad records; needs at least one record."""
         return self.bad / self.records
+
+    @property
+    def counts(self) -> BadCount:
+        """Numbers of records; of a sample, of as many as would tell as much with one weight (Kish 1965)."""
+        records = self.records**2 / self.squares if self.squares else self.records
+        return BadCount(records, records * self.bad / self.records if self.records else 0.0)
 
 
 class HysteresisState(NamedTuple):
@@ -50,7 +60,7 @@ def k_of_m(windows: Iterable[WindowCount], limit: float, settings: RuleSettings)
     latest = newest[: settings.m]
     bad = [one for one in latest if one.share > limit]
     enough = bool(bad) and latest[0].share > limit and len(bad) >= settings.k
-    if enough and not within_binomial_noise((BadCount(one.records, one.bad) for one in newest), limit, settings.chance):
+    if enough and not within_binomial_noise((one.counts for one in newest), limit, settings.chance):
         return HysteresisState("bad", merge_counts([one for one in latest if one.start >= bad[-1].start]))
     calm = newest[: settings.resolve_after]
     if len(calm) == settings.resolve_after and not any(one.share > limit for one in calm):
@@ -65,6 +75,7 @@ def merge_counts(some: Sequence[WindowCount]) -> WindowCount:
         max(one.end for one in some),
         sum(one.records for one in some),
         sum(one.bad for one in some),
+        sum(one.squares or one.records for one in some) if any(one.squares for one in some) else 0.0,
     )
 
 
@@ -73,8 +84,9 @@ def pool_backward(windows: Iterable[WindowCount], min_sample: int) -> Iterator[W
     pending: list[WindowCount] = []
     for window in sorted(windows, reverse=True):
         pending.append(window)
-        if sum(one.records for one in pending) >= min_sample:
-            yield merge_counts(pending)
+        pooled = merge_counts(pending)
+        if pooled.counts.records >= min_sample:
+            yield pooled
             pending = []
 
 

@@ -16,6 +16,7 @@ from ragtide.drift.rules import (
     record_query,
     record_source,
 )
+from ragtide.drift.stats import Interval
 from ragtide.drift.windows import SegmentValues
 from ragtide.sinks.clickhouse.database import Database
 
@@ -79,7 +80,46 @@ def statistics(
         bad=totals.bad,
         traffic=traffic(database, series, since, until),
         reasons=reasons,
+        interval=_interval(rule, breaching, value),
+        bad_traces=estimate_bad_traces(
+            database, series, rule, totals.bad / totals.samples if totals.samples else 0.0, since, until
+        ),
     )
+
+
+def estimate_bad_traces(
+    database: Database, series: Series, rule: Rule, bad_share: float, since: datetime, until: datetime
+) -> int | None:
+    """Estimate how many traces of the series a judge would call bad; `bad_share` of those that it applies to are.
+
+    None if it judged all traces. Counted are windows of the smallest size.
+    """
+    if rule.metric_ref.evaluator.judge is None or rule.kind.counts_unscored:
+        return None
+    rows = database.rows(
+        "SELECT sum(seen) AS traces, sum(sampled) AS in_sample, sum(applicable) AS applies FROM windows FINAL "
+        "WHERE run_id = 'live' AND app = {app:String} AND environment = {environment:String} "
+        "AND metric = {metric:String} AND model = {model:String} AND segment = {segment:String} "
+        "AND segment_value = {segment_value:String} AND start >= {since:DateTime64(3, 'UTC')} "
+        "AND start < {until:DateTime64(3, 'UTC')} GROUP BY size_s ORDER BY size_s LIMIT 1",
+        {**series._asdict(), "since": since, "until": until},
+    )
+    if not rows or rows[0]["in_sample"] >= rows[0]["traces"]:
+        return None
+    applies: float = rows[0]["traces"] * rows[0]["applies"] / max(rows[0]["in_sample"], 1)
+    return round(applies * bad_share)
+
+
+def _interval(rule: Rule, verdicts: Sequence[Verdict], value: float) -> Interval | None:
+    """Return the interval of the mean of estimates; None if they are none. Windows are independent."""
+    ends = [(one.samples, one.low, one.high) for one in verdicts if one.low is not None and one.high is not None]
+    if not ends:
+        return None
+    records = sum(one.samples for one in verdicts)
+    reach = math.sqrt(sum((n * (high - low) / 2) ** 2 for n, low, high in ends)) / records
+    metric = rule.metric_ref.metric
+    least, greatest = (0.0, 1.0) if rule.kind.value_type == "share" else (metric.low, metric.high)
+    return Interval(max(value - reach, least), min(value + reach, greatest))
 
 
 def traffic(database: Database, series: Series, since: datetime, until: datetime) -> int:

@@ -32,7 +32,18 @@ from ragtide.drift.rules import (
     verdicts_of_active_versions,
 )
 from ragtide.drift.settings import RuleSettings
-from ragtide.drift.stats import MAX_INTERVALS, BadCount, within_binomial_noise, within_mean_noise
+from ragtide.drift.stats import (
+    CONFIDENCE,
+    FEWEST_FREEDOM,
+    MAX_INTERVALS,
+    BadCount,
+    EstimatedValue,
+    student_quantile,
+    weighted_wilson,
+    within_binomial_noise,
+    within_mean_noise,
+    within_sampling_noise,
+)
 
 _MIN_VERDICTS = 11  # for a test of significance
 
@@ -145,16 +156,42 @@ def _breaches(
 def _within_noise(rule: Rule, verdicts: Sequence[Verdict], chance: float) -> bool:
     """Tell whether chance alone explains the newest bad verdicts.
 
-    Shares of records use the binomial test, other means their variation; with few verdicts, k of m alone decides those.
+    Estimates use their intervals, shares of records the binomial test, and means their variation, estimates too; with
+    few verdicts, k of m alone decides means that are no estimates.
     """
     some = verdicts[-MAX_INTERVALS:]
     threshold = some[-1].threshold
+    if any(one.freedom is not None for one in some):
+        estimates = (_estimated(rule, one) for one in reversed(some))
+        if within_sampling_noise(estimates, threshold, chance):
+            return True
     are_shares = rule.kind.value_type == "share" or len(some) > 1  # a single mean may equal a share by chance
     for passing in (False, True):
         if are_shares and all(math.isclose(one.value, _share(one, passing), abs_tol=ROUNDING) for one in some):
             parts = (BadCount(one.samples, one.wrong) for one in reversed(some))
             return within_binomial_noise(parts, 1 - threshold if passing else threshold, chance)
     return len(some) >= _MIN_VERDICTS and within_mean_noise([one.value for one in some], threshold, chance)
+
+
+def _estimated(rule: Rule, verdict: Verdict) -> EstimatedValue:
+    """Take the error from the longer side of the interval: the other may end at 0 or 1.
+
+    Beside estimates, a share of records with one weight has the error of their number, and a mean no known one.
+    """
+    value, low, high, freedom = verdict.value, verdict.low, verdict.high, verdict.freedom
+    if freedom is None:
+        freedom = verdict.samples - 1.0 if rule.kind.value_type == "share" else 0.0
+        if freedom >= FEWEST_FREEDOM:
+            low, high = weighted_wilson(value, verdict.samples, _half_width(freedom))
+    if freedom < FEWEST_FREEDOM:
+        return EstimatedValue(value, math.inf, verdict.samples, 0.0)
+    reach = max((abs(end - value) for end in (low, high) if end is not None), default=0.0)
+    return EstimatedValue(value, reach / _half_width(freedom), verdict.samples, freedom)
+
+
+def _half_width(freedom: float) -> float:
+    """Return the half-width of an interval in standard errors."""
+    return student_quantile((1 + CONFIDENCE) / 2, freedom)
 
 
 def _share(verdict: Verdict, passing: bool) -> float:
@@ -299,7 +336,7 @@ def build_rule_details(
         describe_problem(series, rule, statistics, since),
         attributes,
         settings,
-        bad=statistics.bad,
+        bad=statistics.bad if statistics.bad_traces is None else statistics.bad_traces,
         traffic=statistics.traffic,
         severity=rule.severity,
         examples=examples,

@@ -136,6 +136,9 @@ def verdict_row(rule: Rule, series: Series, fingerprint: str, window: Window, fo
         found.bad,
         int(window.incomplete),
         term.next_version(),
+        found.low,
+        found.high,
+        found.freedom,
     )
 
 

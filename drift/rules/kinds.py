@@ -10,7 +10,15 @@ from typing import NamedTuple
 from ragtide.drift.attributes import Evidence
 from ragtide.drift.rules.model import ChartSeries, ReferenceLine, Rule, RuleKind, RuleResult, Series, Statistics, Window
 from ragtide.drift.text import number, percent, timestamp
-from ragtide.drift.windows import MetricRef, bin_bounds, count_out_of_bounds, segment_value_of
+from ragtide.drift.windows import (
+    MetricRef,
+    WeightedShare,
+    bin_bounds,
+    count_out_of_bounds,
+    segment_value_of,
+    weighted_bad_share,
+    weighted_share,
+)
 from ragtide.evaluators.combining import combine_parts
 from ragtide.evaluators.prediction_powered import estimate, sums_of
 
@@ -18,15 +26,25 @@ ROUNDING = 1e-9  # a mean of equal numbers may differ from them in its last digi
 
 
 class Mean(RuleKind):
-    """The mean of the records' scores is below the smallest or above the largest good value."""
+    """The mean of the records' scores is below the smallest or above the largest good value.
+
+    It is the estimate for all traces if the window holds sums of a sample.
+    """
 
     name = "mean"
     is_average = True
 
-    def evaluate(self, window: Window, rule: Rule, series: Series, allowed: int = 0) -> RuleResult:
-        mean = _mean_of_all(window, rule)
-        threshold, breached = breached_bound(mean, rule)
-        return RuleResult(mean, threshold, breached, window.scored, rule.bad_count(window))
+    def evaluate(self, window: Window, rule: Rule, series: Series, allowed: int = 0) -> RuleResult | None:
+        bad = _as_count(_weighted_share(window, rule), window, rule)
+        metric, sums = rule.metric_ref.metric, sums_of(rule.metric_ref.metric.key, window.parts)
+        if not sums:
+            mean = window.sum / window.scored
+            return RuleResult(mean, *breached_bound(mean, rule), window.scored, bad)
+        made = estimate(sums)
+        if made is None:  # no score of the sample: that of another trace says nothing about all
+            return None
+        mean, low, high = made.mean.within(metric.low, metric.high).value, made.mean.low, made.mean.high
+        return RuleResult(mean, *breached_bound(mean, rule), window.scored, bad, low, high, made.mean.freedom)
 
     def describe(self, series: Series, rule: Rule, statistics: Statistics) -> str:
         return f"the mean of {_level_clause(series, rule, statistics)}"
@@ -43,16 +61,26 @@ class Share(RuleKind):
     value_type = "share"
 
     def evaluate(self, window: Window, rule: Rule, series: Series, allowed: int = 0) -> RuleResult:
-        return _share_result(rule, rule.bad_count(window), window.scored)
+        found = _weighted_share(window, rule)
+        bad = _as_count(found, window, rule)
+        if found is None:
+            return _share_result(rule, bad, window.scored)
+        return RuleResult(
+            found.value, rule.limit, found.value > rule.limit, window.scored, bad, *found.interval, found.freedom
+        )
 
     def describe(self, series: Series, rule: Rule, statistics: Statistics) -> str:
         before = ""
         if statistics.baseline is not None:
             direction = "up" if statistics.value >= statistics.baseline else "down"
             before = f"{direction} from {percent(statistics.baseline)}, "
+        rests_on = f"{statistics.bad} of {_trace_count(statistics.samples)}"
+        if statistics.interval is not None:
+            low, high = map(percent, statistics.interval)
+            rests_on = f"95 % interval {low} to {high}, on {statistics.samples} judged traces"
         return (
             f"{percent(statistics.value)} of traces failed {series.metric}, {before}above the limit of "
-            f"{percent(rule.limit)} ({statistics.bad} of {_trace_count(statistics.samples)})"
+            f"{percent(rule.limit)} ({rests_on})"
         )
 
     def chart_series(self, evidence: Evidence, metric: MetricRef | None) -> ChartSeries | None:
@@ -208,8 +236,11 @@ def bad_share_series(evidence: Evidence, metric: MetricRef | None) -> ChartSerie
     bounds = evidence.min, evidence.max
     if metric is None or bounds == (None, None):
         return None
-    bad = count_out_of_bounds(*bin_bounds(metric.scale, *bounds))
-    return share_series("share that failed", bad, "scored", reference_line("limit", evidence.limit))
+    bins, line = bin_bounds(metric.scale, *bounds), reference_line("limit", evidence.limit)
+    found = share_series("share that failed", count_out_of_bounds(*bins), "scored", line)
+    if metric.evaluator.judge is None:
+        return found
+    return found._replace(value=f"ifNull({weighted_bad_share(metric, *bins)}, {found.value})")
 
 
 def reference_line(name: str, value: object) -> ReferenceLine | None:
@@ -217,11 +248,14 @@ def reference_line(name: str, value: object) -> ReferenceLine | None:
     return ReferenceLine(name, float(value)) if isinstance(value, int | float) else None
 
 
-def _mean_of_all(window: Window, rule: Rule) -> float:
-    """Return the estimate for all traces if the window holds sums of a sample, else the mean of the scores."""
-    metric = rule.metric_ref.metric
-    made = estimate(sums_of(metric.key, window.parts)) if window.parts else None
-    return window.sum / window.scored if made is None else min(max(made.mean.value, metric.low), metric.high)
+def _weighted_share(window: Window, rule: Rule) -> WeightedShare | None:
+    """Return the share of bad records by their weights; None if the window holds no different weights."""
+    return weighted_share(rule.metric_ref, window.parts, window.scored, rule.bad_sum) if window.parts else None
+
+
+def _as_count(share: WeightedShare | None, window: Window, rule: Rule) -> int:
+    """Return how many records are bad; by weights, as many as would be if they were a simple random sample."""
+    return rule.bad_count(window) if share is None else round(share.value * window.scored)
 
 
 def _level_clause(series: Series, rule: Rule, statistics: Statistics) -> str:
@@ -231,9 +265,13 @@ def _level_clause(series: Series, rule: Rule, statistics: Statistics) -> str:
         direction = "fell" if statistics.value < statistics.baseline else "rose"
         change = f"{direction} from {number(statistics.baseline, unit)} to {number(statistics.value, unit)}"
     side = "below" if rule.min is not None and statistics.threshold == rule.min else "above"
+    threshold, traces = number(statistics.threshold, unit), _trace_count(statistics.samples)
+    if statistics.interval is not None:
+        low, high = (number(end, unit) for end in statistics.interval)
+        interval = f"95 % interval {low} to {high}"
+        return f"{series.metric} {change} ({interval}), {side} {threshold}, on {statistics.samples} judged traces"
     # Of a class of a window it is not known which records are bad.
     bad = "" if rule.metric_ref.metric.per else f" ({statistics.bad} failed)"
-    threshold, traces = number(statistics.threshold, unit), _trace_count(statistics.samples)
     return f"{series.metric} {change}, {side} {threshold}, on {traces}{bad}"
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from ragtide.drift.attributes import Evidence
 from ragtide.drift.settings import Severity
+from ragtide.drift.stats import Interval, Number
 from ragtide.drift.text import scope_label
 from ragtide.drift.windows import MetricRef
 
@@ -70,6 +71,8 @@ class Statistics:
     bad: int
     traffic: int  # traces of the app in the same time, all models together
     reasons: tuple[str, ...] = ()
+    interval: Interval | None = None  # of an estimated value: 95 %
+    bad_traces: int | None = None  # estimated from a sample; None: every bad one is known, and counted in `bad`
 
 
 class ReferenceLine(NamedTuple):
@@ -164,20 +167,32 @@ class Rule:
 
     def bad_count(self, window: Window) -> int:
         """Count the records beyond the bounds."""
+        return self.bad_sum(window.bins)
+
+    def bad_sum(self, bins: Mapping[int, Number]) -> Number | int:
+        """Add up the values of the bins beyond the bounds."""
         scale = self.metric_ref.scale
-        below = 0 if self.min is None else scale.below(window.bins, self.min)
-        return below + (0 if self.max is None else scale.above(window.bins, self.max))
+        below = 0 if self.min is None else scale.below(bins, self.min)
+        return below + (0 if self.max is None else scale.above(bins, self.max))
 
 
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """The result of a rule on one window; it rests on `samples` records."""
+    """The result of a rule on one window; it rests on `samples` records.
+
+    `low` and `high` are the ends of the 95 % interval of an estimated value, which may lie beyond the metric's range.
+    None: it is no estimate, or its records are alike or too few. `freedom` are the degrees of freedom of an estimated
+    value; 0: too few records; None: it is no estimate.
+    """
 
     value: float
     threshold: float
     breached: bool
     samples: int
     bad: int
+    low: float | None = None
+    high: float | None = None
+    freedom: float | None = None
 
 
 NO_RESULT = RuleResult(0.0, 0.0, False, 0, 0)  # no records left: neither good nor bad
@@ -205,6 +220,9 @@ class Verdict(NamedTuple):
     wrong: int
     incomplete: int
     version: int
+    low: float | None = None
+    high: float | None = None
+    freedom: float | None = None
 
     @property
     def series(self) -> Series:

@@ -8,9 +8,9 @@ from functools import reduce
 from typing import NamedTuple, TypeVar
 
 from ragtide.drift.rules.model import Window
+from ragtide.drift.stats import Number
 
 Key = TypeVar("Key")
-Number = TypeVar("Number", int, float)
 
 
 def pool_forward(windows: Iterable[Window], min_sample: int, samples: Callable[[Window], int]) -> Iterator[Window]:

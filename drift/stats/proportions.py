@@ -3,10 +3,11 @@
 import math
 from collections.abc import Sequence
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+Number = TypeVar("Number", int, float)
 CONFIDENCE = 0.95
 _HALF = 0.5
 
@@ -35,14 +36,28 @@ def z_score(confidence: float) -> float:
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
+def student_quantile(probability: float, freedom: float) -> float:
+    """Return the quantile of Student's t distribution; needs more than 0 degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, probability))
+
+
 def wilson(share: Share, confidence: float = CONFIDENCE) -> Interval:
     """Return the score interval of a proportion (Wilson 1927)."""
-    z = z_score(confidence)
-    n, p, z2 = share.n, share.value, z**2
+    return weighted_wilson(share.value, share.n, z_score(confidence))
+
+
+def weighted_wilson(p: float, n: float, z: float) -> Interval:
+    """Return the interval of a proportion of weighted records that tell as much as `n` > 0 records.
+
+    `z` is its half-width in standard errors.
+    """
+    z2 = z**2
     middle = (p + z2 / (2 * n)) / (1 + z2 / n)
-    reach = z / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
-    low = max(0.0, middle - reach) if share.hits else 0.0  # exact where rounding would not be
-    return Interval(low, min(1.0, middle + reach) if share.hits < n else 1.0)
+    reach = z / (1 + z2 / n) * math.sqrt(max(0.0, p * (1 - p)) / n + z2 / (4 * n * n))
+    low = max(0.0, middle - reach) if p > 0 else 0.0  # exact where rounding would not be
+    return Interval(low, min(1.0, middle + reach) if p < 1 else 1.0)
 
 
 def share_difference(here: Share, there: Share, confidence: float = CONFIDENCE) -> Interval:

@@ -31,6 +31,13 @@ from ragtide.drift.windows.watermark import (
     lane_watermarks,
     read_watermarks,
 )
+from ragtide.drift.windows.weighted_bins import (
+    WeightedShare,
+    sum_weights,
+    weight_parts,
+    weighted_bad_share,
+    weighted_share,
+)
 from ragtide.drift.windows.window_metrics import segment_value_of
 
 __all__ = [
@@ -53,6 +60,7 @@ __all__ = [
     "RollupResult",
     "SegmentValues",
     "Watermark",
+    "WeightedShare",
     "WindowKey",
     "apps_condition",
     "base_contents",
@@ -68,7 +76,11 @@ __all__ = [
     "read_watermarks",
     "segment_value_of",
     "select_traffic",
+    "sum_weights",
     "tombstone_moved_traces",
     "traffic_metrics",
     "update_segment_values",
+    "weight_parts",
+    "weighted_bad_share",
+    "weighted_share",
 ]

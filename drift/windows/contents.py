@@ -33,6 +33,10 @@ _NO_NUMBERS = (
 )
 _NO_LABELS = "CAST(map(), 'Map(String, UInt64)')"
 _UNDECLARED = (0.0, 0.0, 1, 0)
+# Rows without weight: traces that a judge looked at because a person asked for it. They are no part of the sample.
+_SCORED = "status = 'scored' AND weight > 0"
+_STATUS = "if(weight = 0, 'sampled_out', toString(scores.status)) AS status"
+_REASON = "if(weight = 0 AND scores.status != 'sampled_out', 'on_request', toString(scores.reason)) AS reason"
 
 
 def base_contents(
@@ -112,7 +116,7 @@ def _cuts(segments: Mapping[str, Sequence[str]]) -> str:
 
 def _statuses(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_DeclaredMetrics", revised: bool) -> str:
     """Select one row per name: its place and cut, declared metrics, counts by status and reason, summed parts."""
-    rows = _rows(scope, segments, "status, reason, parts, ingested_at")
+    rows = _rows(scope, segments, f"{_STATUS}, {_REASON}, parts, ingested_at")
     late = "toUInt64(0)"
     if revised:
         rows = f"""SELECT * FROM ({rows}) AS scored LEFT JOIN (
@@ -146,7 +150,7 @@ def _statuses(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Decla
 
 def _values(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_DeclaredMetrics") -> str:
     """Per name the entries of its metrics; segments for primary metrics only."""
-    rows = _rows(scope, segments, "evaluator, metrics", " AND status = 'scored'")
+    rows = _rows(scope, segments, "evaluator, metrics", f" AND {_SCORED}")
     edge = f"low + span * nearest / {HISTOGRAM_BINS}"
     # Level upon level: an alias used twice is analysed twice, and twice again in whatever uses that. The nearest edge
     # decides exactly, whatever the division rounded.
@@ -184,7 +188,7 @@ def _values(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Declare
 
 def _categories(scope: Scope) -> str:
     """Per name of a whole the entries of its categories, as metrics without values."""
-    rows = _rows(scope, {}, "evaluator, categories", " AND status = 'scored' AND notEmpty(mapKeys(categories))")
+    rows = _rows(scope, {}, "evaluator, categories", f" AND {_SCORED} AND notEmpty(mapKeys(categories))")
     return f"""
     SELECT name, groupArray((metric, n, {_NO_NUMBERS}, labels)) AS labels
     FROM (

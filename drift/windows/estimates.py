@@ -48,17 +48,14 @@ def _changes(
 
 def _with_estimate(row: WindowRow, metric: Metric) -> WindowRow:
     """Return the row with its estimate, within the range of the metric."""
-
-    def within(value: float | None) -> float | None:
-        return None if value is None else min(max(value, metric.low), metric.high)
-
     made = estimate(sums_of(metric.key, row.parts))
     if made is None:
         return row._replace(estimate=None, estimate_low=None, estimate_high=None, weighted_mean=None, saved_calls=None)
+    mean = made.mean.within(metric.low, metric.high)
     return row._replace(
-        estimate=within(made.mean.value),
-        estimate_low=within(made.mean.low),
-        estimate_high=within(made.mean.high),
+        estimate=mean.value,
+        estimate_low=mean.low,
+        estimate_high=mean.high,
         weighted_mean=made.plain.value,
         saved_calls=made.saved,
     )

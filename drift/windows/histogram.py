@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from ragtide.drift.stats import Interval
+from ragtide.drift.stats import Interval, Number
 from ragtide.evaluators.spec import Better, Metric
 
 HISTOGRAM_BINS = 100
@@ -60,13 +60,13 @@ class Scale:
             return threshold
         return self.edge(round((threshold - self.low) / (self.high - self.low) * HISTOGRAM_BINS))
 
-    def below(self, bins: Mapping[int, int], min_value: float) -> int:
-        """Count records below `min_value`, snapped. A value equal to it never counts."""
+    def below(self, bins: Mapping[int, Number], min_value: float) -> Number | int:
+        """Count records below `min_value`, snapped, or add up another number of them. Equal values never count."""
         edge = self.bin(self.snap(min_value))
         # Better lower: a value equal to the edge shares its bin with lower ones, and none of them counts.
         return sum(count for index, count in bins.items() if index < edge)
 
-    def above(self, bins: Mapping[int, int], max_value: float) -> int:
+    def above(self, bins: Mapping[int, Number], max_value: float) -> Number | int:
         """Count records above `max_value`, snapped. A value equal to it never counts."""
         edge = self.bin(self.snap(max_value))
         return sum(count for index, count in bins.items() if index > edge)

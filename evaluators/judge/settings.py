@@ -212,8 +212,8 @@ class JudgeSettings(BaseModel, extra="forbid", frozen=True):
     batch_traces: int = Field(
         default=10_000,
         ge=1,
-        description="Maximum number of traces, those that sampling leaves out too, that --batch reads before it sends "
-        "their calls. They are in memory.",
+        description="Maximum number of sampled traces, about, that --batch reads before it sends their calls. They are "
+        "in memory, with those that sampling leaves out.",
     )
     cache: JudgeCacheSettings = Field(default=JudgeCacheSettings(), description="The cache of replies on disk.")
     search: SearchSettings = Field(default=SearchSettings(), description="The search endpoint of agents.")

@@ -11,6 +11,7 @@ from ragtide.drift.jobs import server_time
 from ragtide.drift.windows import MINUTE_S, WHOLE_MINUTES
 from ragtide.evaluators import registry
 from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.settings import EvaluatorSettings
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
 from ragtide.stream.api import stored_sql as sql
@@ -20,9 +21,11 @@ from ragtide.stream.known_names import known_apps, known_insight_types, known_me
 
 LIMIT = 100_000
 STATES = ("pending", "open", "resolved")
+VERDICTS = ("thumbs", "score")
 Names = Sequence[str] | str
 Time = datetime | str
 _DAY = timedelta(days=1)
+_MOST_DAYS = 3650
 
 
 class _Range(NamedTuple):
@@ -46,7 +49,8 @@ def connect(config: str | os.PathLike[str] | None = None, *, settings: Changes =
     and if pyarrow is not installed; a server that is away raises `Transient` at the first read.
     """
     read_stream(b"")
-    return Connection(Database(connection_settings(config, settings).clickhouse))
+    chosen = connection_settings(config, settings)
+    return Connection(Database(chosen.clickhouse), chosen.evaluators)
 
 
 class Connection:
@@ -58,8 +62,9 @@ class Connection:
     are more.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, evaluators: EvaluatorSettings) -> None:
         self._database = database
+        self._evaluators = evaluators
 
     def __enter__(self) -> Self:
         return self
@@ -114,8 +119,39 @@ class Connection:
         between = self._range(start, end, default=_DAY)
         filters: dict[str, Any] = {"apps": _names(app), "environments": _names(environment), "metrics": _names(metrics)}
         filters |= {"run": run, "size_s": size_s, "segment": segment}
-        filters["combined"] = [id for id, one in registry.load().items() if one.combine is not None]
+        filters["combined"] = [id for id, one in registry.load(self._evaluators).items() if one.combine is not None]
         return self._rows("windows", sql.windows(filters, between.start, between.end), filters, between, limit)
+
+    def people(
+        self,
+        metrics: Names,
+        app: Names = (),
+        *,
+        verdict: str = "thumbs",
+        environment: Names = (),
+        days: int = 7,
+        start: Time | None = None,
+        end: Time | None = None,
+        run: str = LIVE,
+        limit: int = LIMIT,
+    ) -> StoredRows:
+        """Estimate what people would say of all answers: a row per metric and interval of `days` days with labels.
+
+        It rests on labels of a sample (`ragtide labels sample`), and on the scores of `metrics` as companion.
+        `verdict` is thumbs (`estimate` is the share of thumbs up) or score (the mean of people's scores). The ends of
+        the 95 % interval are null below 50 labels. `coverage` is about 1 if all that was drawn is labelled. Without
+        `start`, the last 30 days.
+        """
+        if verdict not in VERDICTS:
+            raise ConfigError(f"verdict: there is no {verdict!r}; {nearest_of(verdict, VERDICTS)}")
+        if not 1 <= days <= _MOST_DAYS:
+            raise ConfigError(f"days is {days}; it must be from 1 to {_MOST_DAYS}")
+        if not _names(metrics):
+            raise ConfigError("metrics is empty; name metrics or evaluators, such as faithfulness")
+        between = self._range(start, end, default=30 * _DAY)
+        filters: dict[str, Any] = {"apps": _names(app), "environments": _names(environment), "metrics": _names(metrics)}
+        filters |= {"run": run, "days": days}
+        return self._rows("people", sql.people(filters, verdict, between.start, between.end), filters, between, limit)
 
     def problems(
         self,
@@ -183,7 +219,7 @@ class Connection:
         """Raise `ConfigError` for a name that nothing has."""
         known: dict[str, Callable[[], Iterable[str]]] = {
             "apps": lambda: known_apps(self._database),
-            "metrics": lambda: [*known_metrics(), *stored_metrics(self._database)],
+            "metrics": lambda: [*known_metrics(self._evaluators), *stored_metrics(self._database)],
             "types": lambda: known_insight_types(self._database),
         }
         for option, names in known.items():

@@ -80,7 +80,7 @@ def evaluate_source(
     Once `store` has the result, nothing is held for a repetition of this evaluation.
     """
     if by_batch:
-        settings = gather_traces(settings)
+        settings = gather_traces(settings, known)
     privacy = settings.privacy.model_copy(update={"store_embeddings": False})  # nothing is stored
     settings = settings.model_copy(update={"privacy": privacy})
     made = assemble(settings, None, run_id=_RUN, timely=False, evaluators=known, max_usd=max_usd, by_batch=by_batch)

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from ragtide.drift.label_sample import SCORES, THUMBS, label_sums, people_estimates
+
 _TIME = "DateTime64(3, 'UTC')"
 _CONDITIONS = {
     "apps": "app IN {apps:Array(String)}",
@@ -46,6 +48,21 @@ def windows(filters: Mapping[str, Any], start: datetime | None, end: datetime | 
         FROM (SELECT * FROM windows FINAL WHERE {_where(filters, conditions)}) AS w
         ORDER BY start DESC, app, environment, metric, model, prompt_version, segment_value, fingerprint
         LIMIT {{limit:UInt64}}"""
+
+
+def people(filters: Mapping[str, Any], verdict: str, start: datetime | None, end: datetime | None) -> str:
+    """A row per interval of some days and metric: what people would say of all its answers."""
+    by = ["start", "app", "environment", "metric"]
+    scores = f"""
+        SELECT toStartOfInterval(time, toIntervalDay({{days:UInt32}})) AS start, app, environment, evaluator, metric,
+            trace_id, value AS score_of_judge, weight
+        FROM metric_values WHERE {_where(filters, [_METRICS, *_between("time", start, end)])}"""
+    of_label = THUMBS if verdict == "thumbs" else SCORES
+    sums = label_sums(scores, "labels", of_label, by)
+    rows = people_estimates(sums, of_label, by)
+    return f"""
+        SELECT toDateTime64(p.start, 3, 'UTC') AS start, * EXCEPT start FROM ({rows}) AS p
+        ORDER BY start DESC, app, environment, metric LIMIT {{limit:UInt64}}"""
 
 
 def problems(filters: Mapping[str, Any], start: datetime | None, end: datetime | None) -> str:

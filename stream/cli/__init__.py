@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trace": ("ragtide.stream.cli.trace", "Show one trace: texts, scores with evidence, problems that name it."),
     "insights": ("ragtide.stream.cli.insights", "Show findings that never page, with their confidence."),
     "calibrate": ("ragtide.stream.cli.calibrate", "Compare a metric with people's labels, and propose its threshold."),
+    "labels": ("ragtide.stream.cli.labels", "Draw judged answers for people to label."),
     "byop": ("ragtide.stream.cli.byop", "Try prompts of your own on a file of traces before workers run them."),
     "judge": ("ragtide.stream.cli.judge", "Show how steadily judges score traces that never change."),
     "rules": ("ragtide.stream.cli.rules", "Backtest rules on stored windows before they go live."),

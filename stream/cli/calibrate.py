@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragtide.stream.cli import completion
-from ragtide.stream.cli.agreement_render import agreement_object, describe_agreement, describe_kappa, estimate_object
+from ragtide.stream.cli.agreement_render import (
+    agreement_object,
+    describe_agreement,
+    describe_kappa,
+    describe_people,
+    estimate_object,
+    people_object,
+)
 from ragtide.stream.cli.names import check_names, given
 from ragtide.stream.cli.options import FiniteRange, config_option
 from ragtide.stream.cli.problems_lookup import open_database
@@ -17,7 +24,9 @@ from ragtide.stream.terminal_text import plain_toml
 
 if TYPE_CHECKING:
     from ragtide.drift.calibration import AtThreshold, Calibration
+    from ragtide.drift.label_sample import JudgedTraces
     from ragtide.drift.windows import MetricRef
+    from ragtide.evaluators.label_estimates import PeopleEstimate
     from ragtide.stream.settings.loader import Settings
 
 
@@ -50,6 +59,9 @@ def command(
     that the metric calls bad; recall the share of people's bad answers that it finds. The proposed threshold has the
     highest kappa. "On other answers" is the kappa of thresholds on answers that did not choose them: expect that one.
 
+    If some labels are of a sample (ragtide labels sample), it also estimates the share of all answers that people would
+    call good, with its 95 % interval, between the first and the last answer with such a label.
+
     \b
     Examples:
       ragtide calibrate faithfulness.faithfulness
@@ -57,6 +69,7 @@ def command(
     """
     from ragtide.drift.calibration import calibrate, load_labelled_scores
     from ragtide.drift.jobs import server_time
+    from ragtide.drift.label_sample import JudgedTraces, estimate_people, labelled_interval
     from ragtide.drift.windows import metrics_by_name
     from ragtide.evaluators import registry
 
@@ -70,14 +83,16 @@ def command(
         found = metrics[metric]
         since = server_time(database) - timedelta(days=days)
         scores = load_labelled_scores(database, found, run_id, app, since, good_from)
+        judged = labelled_interval(database, JudgedTraces(found, run_id, app, since), good_from)
+        people = estimate_people(database, judged, good_from)
         if not scores:
             check_names("--app", given(app), (), lambda: known_apps(database))
             check_names("--run", [run_id], ("live",), lambda: known_runs(database))
     made = calibrate(found, scores, _threshold_now(found, app, settings))
     if as_json:
-        say_json(_as_object(metric, made))
+        say_json(_as_object(made, judged, people))
     else:
-        say(*_lines(found, app, made))
+        say(*_lines(app, made, judged, people))
 
 
 def _threshold_now(metric: "MetricRef", app: str | None, settings: "Settings") -> float | None:
@@ -89,12 +104,14 @@ def _threshold_now(metric: "MetricRef", app: str | None, settings: "Settings") -
     return rule.min if metric.metric.better == "higher" else rule.max
 
 
-def _lines(metric: "MetricRef", app: str | None, made: "Calibration") -> list[str]:
+def _lines(app: str | None, made: "Calibration", judged: "JudgedTraces", people: "PeopleEstimate | None") -> list[str]:
     from ragtide.drift.calibration import FEWEST
 
+    metric = judged.metric
     if not made.answers:
         return [f"no answers with a score of {metric.name} and a label; docs/labels.md says how to send labels"]
     lines = [f"{metric.name}: {made.answers:,} labelled answers, of which people call {made.bad:,} bad"]
+    lines += describe_people(judged, people)
     lines += [_line("now", made.now)] if made.now else ["it has no threshold"]
     if made.proposed is None:
         return [*lines, f"no proposal: it takes {FEWEST} good and {FEWEST} bad answers, and scores that differ"]
@@ -108,14 +125,15 @@ def _line(name: str, at: "AtThreshold") -> str:
     return f"  {name}: threshold {at.threshold:.4g}, {describe_agreement(at)}"
 
 
-def _as_object(metric: str, made: "Calibration") -> dict[str, Any]:
+def _as_object(made: "Calibration", judged: "JudgedTraces", people: "PeopleEstimate | None") -> dict[str, Any]:
     return {
-        "metric": metric,
+        "metric": judged.metric.name,
         "answers": made.answers,
         "bad": made.bad,
         "now": made.now and _at_threshold(made.now),
         "proposed": made.proposed and _at_threshold(made.proposed),
         "kappa_on_other_answers": estimate_object(made.kappa_elsewhere),
+        "people": people and people_object(judged, people),
     }
 
 

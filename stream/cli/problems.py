@@ -85,7 +85,7 @@ def list_problems(
     with open_database(config) as (settings, database):
         # What explains a problem may be of another state or application.
         known, now = load_problems(database, states=get_args(State), every_episode=True), server_time(database)
-        chosen.check_names(database, known)
+        chosen.check_names(database, settings.evaluators, known)
         standards = {name.casefold() for one in known for name in one.standards}
         check_names(
             "--standard", [standard.casefold()] if standard else [], standards, lambda: map(str.casefold, STANDARDS)

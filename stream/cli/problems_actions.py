@@ -149,8 +149,8 @@ def accept_problem(why: str, by: str | None, config: Path | None, **selection: A
     from ragtide.drift.problems import REBASELINABLE, accept
 
     chosen = Selection.of(**selection)
-    with open_database(config) as (_, database):
-        found = chosen.find(database, _suits("accepted"))
+    with open_database(config) as (settings, database):
+        found = chosen.find(database, settings.evaluators, _suits("accepted"))
         _confirm(chosen, found, "accept")
         actor = by or user_name()
         for problem in found:
@@ -205,8 +205,8 @@ def _record_action(
     from ragtide.drift.jobs import server_time
     from ragtide.drift.problems import record_action
 
-    with open_database(config) as (_, database):
-        found = selection.find(database, _suits(what))
+    with open_database(config) as (settings, database):
+        found = selection.find(database, settings.evaluators, _suits(what))
         now = server_time(database)
         more = {}
         if until is not None:

@@ -13,6 +13,7 @@ from ragtide.stream.known_names import known_apps, known_metrics, stored_metrics
 
 if TYPE_CHECKING:
     from ragtide.drift.problems import Problem
+    from ragtide.evaluators.settings import EvaluatorSettings
     from ragtide.sinks.clickhouse.database import Database
 
 TYPES = (
@@ -73,11 +74,11 @@ class ProblemFilter:
     def __bool__(self) -> bool:
         return bool(self.apps or self.types or self.metrics or self.kinds)
 
-    def check_names(self, database: "Database", problems: Sequence["Problem"]) -> None:
+    def check_names(self, database: "Database", evaluators: "EvaluatorSettings", problems: Sequence["Problem"]) -> None:
         """Raise a usage error for an application or a metric that is neither in `problems` nor anywhere else."""
         check_names("--app", self.apps, {one.app for one in problems}, lambda: known_apps(database))
         known = with_evaluators(one.metric for one in problems)
-        check_names("--metric", self.metrics, known, lambda: [*known_metrics(), *stored_metrics(database)])
+        check_names("--metric", self.metrics, known, lambda: [*known_metrics(evaluators), *stored_metrics(database)])
 
     def matches(self, problem: "Problem") -> bool:
         """Whether the problem is chosen."""

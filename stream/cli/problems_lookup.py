@@ -15,6 +15,7 @@ from ragtide.stream.terminal import say
 
 if TYPE_CHECKING:
     from ragtide.drift.problems import Problem, ProblemSilence
+    from ragtide.evaluators.settings import EvaluatorSettings
     from ragtide.sinks.clickhouse.database import Database
     from ragtide.stream.settings.loader import Settings
 
@@ -59,7 +60,9 @@ class Selection:
             raise click.UsageError("name problems by id, or choose them by --app, --type, --metric or --kind")
         return cls(problem_ids, chosen, yes)
 
-    def find(self, database: "Database", suits: "Callable[[Problem], bool]") -> "list[Problem]":
+    def find(
+        self, database: "Database", evaluators: "EvaluatorSettings", suits: "Callable[[Problem], bool]"
+    ) -> "list[Problem]":
         """The last episode of each problem, newest first; of a filter's only those that `suits` accepts.
 
         Raises `ConfigError` for an id that no problem or several have, and a usage error for an unknown name.
@@ -72,7 +75,7 @@ class Selection:
         from ragtide.drift.problems import State, load_problems
 
         known = load_problems(database, states=get_args(State))
-        self.filter.check_names(database, known)
+        self.filter.check_names(database, evaluators, known)
         return [one for one in known if self.filter.matches(one) and suits(one)]
 
 

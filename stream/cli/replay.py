@@ -170,6 +170,7 @@ def fill(
     """
     import asyncio
 
+    from ragtide.evaluators import registry
     from ragtide.sinks.clickhouse.database import Database
     from ragtide.sinks.clickhouse.sink import ClickHouseSink
     from ragtide.stream.assembly import assemble, gather_traces
@@ -181,7 +182,7 @@ def fill(
 
     configure(settings.telemetry)
     if by_batch:
-        settings = gather_traces(settings)
+        settings = gather_traces(settings, registry.load(settings.evaluators))
         source = BatchJoiner(source, settings.worker.batch_records, settings.worker.batch_bytes)
     database = Database(settings.clickhouse)
     sink = ClickHouseSink(database)

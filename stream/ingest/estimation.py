@@ -4,9 +4,10 @@ The lane judge runs the companions itself, on every trace it reads. A row outsid
 and the sums of its window need nothing of another lane, whose rows may come later.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from ragtide.drift.windows import weight_parts
 from ragtide.evaluators.companions import companion_of
 from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
 from ragtide.evaluators.plan import PreparedEvaluator, parameters
@@ -24,7 +25,7 @@ CheapScores = Mapping[str, Sequence[float | None]]  # of each trace, by `evaluat
 class _Estimated(NamedTuple):
     """A metric of a judge, and its companion; without one it has the same cheap score everywhere."""
 
-    metric: str
+    metric: Metric
     companion: str | None
     otherwise: float  # cheap score where the companion has none: any constant is right
 
@@ -51,24 +52,30 @@ class Companions:
         }
 
     def sums(
-        self, at: int, outcomes: Sequence[Outcome | None], weights: Sequence[float], cheap: CheapScores
+        self,
+        at: int,
+        outcomes: Sequence[Outcome | None],
+        weights: Sequence[float],
+        cheap: CheapScores,
+        on_request: Collection[int] = (),
     ) -> list[dict[str, float]] | None:
-        """Return what each row of the plan's evaluator at this place adds to the sums; None if it has no estimates."""
+        """Return what each row of the plan's evaluator at this place adds to the sums; None if it has no estimates.
+
+        Traces judged on request, at these positions, add what they would add if they had not been judged.
+        """
         estimated = self._estimated[at]
         if not estimated:
             return None
         sums: list[dict[str, float]] = [{} for _ in outcomes]
+        sampled = [None if place in on_request else outcome for place, outcome in enumerate(outcomes)]
         for metric, companion, otherwise in estimated:
             scores = cheap[companion] if companion is not None else [None] * len(outcomes)
-            for own, outcome, weight, score in zip(sums, outcomes, weights, scores, strict=True):
+            for own, outcome, weight, score in zip(sums, sampled, weights, scores, strict=True):
                 if weight:  # else it could never be judged, and is no part of what is estimated
-                    own |= parts_of(
-                        metric,
-                        otherwise if score is None else score,
-                        weight,
-                        judged=_is_judged(outcome),
-                        score=_value(outcome, metric),
-                    )
+                    cheap_score, value = otherwise if score is None else score, _value(outcome, metric.key)
+                    own |= parts_of(metric.key, cheap_score, weight, judged=_is_judged(outcome), score=value)
+                    if value is not None:
+                        own |= weight_parts(metric, value, weight)
         return sums
 
 
@@ -92,9 +99,9 @@ def _estimated(prepared: PreparedEvaluator, metrics: Mapping[str, Metric], setti
         companion = metrics.get(name or "")
         if companion is not None:
             middle = (companion.low + companion.high) / 2 if companion.bounded else 0.0
-            found.append(_Estimated(metric.key, name, middle))
+            found.append(_Estimated(metric, name, middle))
         else:
-            found.append(_Estimated(metric.key, None, 0.0))
+            found.append(_Estimated(metric, None, 0.0))
     return found
 
 

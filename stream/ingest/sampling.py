@@ -14,6 +14,7 @@ from hashlib import blake2b
 
 from ragtide.evaluators.plan import PreparedEvaluator
 from ragtide.evaluators.trace import Trace
+from ragtide.stream.ingest.enriched import is_only_for_judges, requested_judges
 from ragtide.stream.ingest.estimation import CheapScores
 from ragtide.stream.ingest.rows import TraceContext
 from ragtide.stream.settings.sampling import SamplingRule, SamplingSettings
@@ -28,22 +29,59 @@ class Decisions:
     """What one evaluator does with a batch.
 
     `weights`: the number of traces that each trace stands for, 1 / probability; 0 if it can never be in the sample.
-    `not_sampled`: positions of the traces that are not in the sample.
+    `not_sampled`: positions of the traces that are not in the sample and not scored. `on_request`: positions of those
+    that are scored because a person asks for it. Who asks is no random choice, so their scores stand for no trace, not
+    even their own. `left_alone`: positions of those whose message is for other judges: their rows stay as they are.
     """
 
     weights: Sequence[float]
     not_sampled: Sequence[int]
+    on_request: Sequence[int] = ()
+    left_alone: Sequence[int] = ()
+
+    @property
+    def unscored(self) -> Sequence[int]:
+        """Positions of the traces that it does not score."""
+        return [*self.not_sampled, *self.left_alone]
+
+    @property
+    def row_weights(self) -> Sequence[float]:
+        """The weights as rows have them: 0 on request."""
+        if not self.on_request:
+            return self.weights
+        requested = frozenset(self.on_request)
+        return [0.0 if at in requested else weight for at, weight in enumerate(self.weights)]
+
+    def with_requests(self, evaluator: str, batch: Sequence[TraceContext]) -> "Decisions":
+        """Return the decisions with what people ask of this evaluator, whatever its sample."""
+        on_request = [
+            at for at, ctx in enumerate(batch) if evaluator in requested_judges(ctx.record) and self.weights[at]
+        ]
+        left_alone = [
+            at
+            for at, ctx in enumerate(batch)
+            if is_only_for_judges(ctx.record) and evaluator not in requested_judges(ctx.record)
+        ]
+        apart = {*on_request, *left_alone}
+        not_sampled = [at for at in self.not_sampled if at not in apart]
+        return Decisions(self.weights, not_sampled, on_request, left_alone)
 
 
 class Sampler:
-    """Decides which traces the evaluators of a plan score. Used by one thread."""
+    """Decides which traces the evaluators of a plan score. Used by one thread.
+
+    With `takes_requests` judges score what people ask of them, too.
+    """
 
     def __init__(
         self,
         settings: SamplingSettings,
         plan: Sequence[PreparedEvaluator],
         companions: Sequence[PreparedEvaluator] = (),
+        *,
+        takes_requests: bool = False,
     ) -> None:
+        self._takes_requests = takes_requests
         self.rates = [rate_of(settings, prepared) for prepared in plan]  # where no rule matches
         self._rules = settings.rules
         self._rules_of = [
@@ -54,6 +92,7 @@ class Sampler:
             )
             for prepared in plan
         ]
+        self._evaluators = [prepared.evaluator.id for prepared in plan]
         self._are_judges = [prepared.evaluator.judge is not None for prepared in plan]
         self._always = settings.always
         self._first_traces = _FirstTraces(settings.first_per_hour)
@@ -86,6 +125,8 @@ class Sampler:
                 not_sampled = [at for at, one in enumerate(hashes) if one >= probabilities[at] * _HASHES]
             weights = [1 / probability if probability else 0.0 for probability in probabilities]
             decided[rate, own, is_judge] = Decisions(weights, not_sampled)
+        if self._takes_requests and any(requested_judges(ctx.record) for ctx in batch):
+            return [decided[key].with_requests(one, batch) for one, key in zip(self._evaluators, keys, strict=True)]
         return [decided[key] for key in keys]
 
     def _included(self, batch: Sequence[TraceContext]) -> list[int]:
@@ -126,8 +167,12 @@ class _FirstTraces:
         self._groups: OrderedDict[tuple[str, str, str, int], set[str]] = OrderedDict()
 
     def include(self, ctx: TraceContext) -> bool:
-        """Return whether the trace is one of them. A trace that was stays one when it is read again."""
+        """Return whether the trace is one of them. A trace that was stays one when it is read again.
+
+        A trace that comes again because somebody dislikes the answer becomes none.
+        """
         included = False
+        comes_first = not requested_judges(ctx.record)
         trace = ctx.trace
         for name, most in self.segments.items():
             value = trace.segments.get(name)
@@ -135,7 +180,7 @@ class _FirstTraces:
                 continue
             key = (trace.app, name, value, ctx.second // _HOUR_S)
             group = self._groups.setdefault(key, set())
-            if len(group) < most:
+            if comes_first and len(group) < most:
                 group.add(trace.trace_id)
             included |= trace.trace_id in group
             if len(self._groups) > _MOST_GROUPS:

@@ -12,7 +12,14 @@ from ragtide.stream.ingest.records import Record, check_readable
 from ragtide.stream.labels.label import SCHEMA_VERSION, Classes, Label, Verdict
 
 _FIELDS = {name for model in (Label, Classes, Verdict) for name in model.model_fields}
-_VALUE_ERRORS = {"string_too_short", "string_too_long", "finite_number", "literal_error"}
+_VALUE_ERRORS = {
+    "string_too_short",
+    "string_too_long",
+    "finite_number",
+    "literal_error",
+    "greater_than",
+    "less_than_equal",
+}
 
 
 def decode(record: Record, max_bytes: int) -> Label:

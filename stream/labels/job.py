@@ -2,6 +2,10 @@
 
 A trace is due if its newest rows were made with fewer labels than the tables hold. So the job may stop anywhere and run
 twice: a message that is sent twice leaves the same rows.
+
+With `judges`, a trace with a thumbs-down is sent to those of them that have not answered, once they have rows of it.
+Who complains is no random choice, so all of that is on request, whatever the sample: its scores stand for no trace. An
+answer that a judge gave before stays as it is.
 """
 
 import logging
@@ -18,10 +22,12 @@ from ragtide.sinks.version import revision_of
 from ragtide.stream.ingest.stored_trace import rebuild_trace
 from ragtide.stream.labels.joining import Facts, Message, enriched_message
 from ragtide.stream.labels.stored import (
+    JudgeRow,
     StoredTrace,
     VersionedTexts,
     batches,
     facts_of,
+    judge_rows_of,
     recently_labelled,
     texts_of,
     traces_of,
@@ -50,7 +56,12 @@ class LabelJob:
     """Remembers its last result per trace: runs overlap, because rows show up a little after their ingest time."""
 
     def __init__(
-        self, database: Database, kafka: KafkaSettings, max_bytes: int, telemetry: Telemetry, send: Send
+        self,
+        database: Database,
+        kafka: KafkaSettings,
+        max_bytes: int,
+        telemetry: Telemetry,
+        send: Send,
     ) -> None:
         self._database = database
         self._kafka = kafka
@@ -59,16 +70,16 @@ class LabelJob:
         self._send = send
         self._last_results: dict[str, _LastResult] = {}
 
-    def run(self, now: datetime) -> Mapping[Result, int]:
+    def run(self, now: datetime, judges: Sequence[str] = ()) -> Mapping[Result, int]:
         """Send every trace that can be enriched; return the count of each result.
 
-        `now` is the server's time. Raises `Transient`; the next run goes on.
+        `now` is the server's time, `judges` score traces with a thumbs-down. Raises `Transient`; the next run goes on.
         """
         database, done = self._database, Counter[Result]()
-        trace_ids = recently_labelled(database, self._since())
+        trace_ids = recently_labelled(database, self._since(), judges)
         self._last_results = {id_: found for id_ in trace_ids if (found := self._last_results.get(id_)) is not None}
         for batch in batches(trace_ids):
-            done += self._join(batch)
+            done += self._join(batch, judges)
         cursors.save(database, CURSOR, int(now.timestamp() * 1000))
         if done:
             summary = ", ".join(f"{result} {count}" for result, count in sorted(done.items()))
@@ -79,13 +90,21 @@ class LabelJob:
         since_ms = cursors.load(self._database, CURSOR)
         return datetime.fromtimestamp(since_ms / 1000, UTC) - cursors.INGEST_OVERLAP if since_ms else _NEVER
 
-    def _join(self, trace_ids: Sequence[str]) -> Counter[Result]:
-        facts, traces = facts_of(self._database, trace_ids), traces_of(self._database, trace_ids)
-        due = {id_: trace for id_, trace in traces.items() if id_ in facts and self._is_due(id_, trace, facts[id_])}
+    def _join(self, trace_ids: Sequence[str], judges: Sequence[str]) -> Counter[Result]:
+        facts = facts_of(self._database, trace_ids, disliked=bool(judges))
+        traces = traces_of(self._database, trace_ids)
+        disliked = {id_: trace for id_, trace in traces.items() if id_ in facts and facts[id_].is_disliked}
+        rows = judge_rows_of(self._database, disliked, judges)
+        requests = {id_: _judges_to_ask(rows.get(id_, ()), facts[id_]) for id_ in disliked}
+        due = {
+            id_: trace
+            for id_, trace in traces.items()
+            if id_ in facts and self._is_due(id_, trace, facts[id_], requests.get(id_, ()))
+        }
         texts = texts_of(self._database, due)
         messages, results = {}, {}
         for id_, trace in due.items():
-            made = self._build_message(trace, texts.get(id_), facts[id_])
+            made = self._build_message(trace, texts.get(id_), facts[id_], requests.get(id_, ()))
             if isinstance(made, Message):
                 messages[id_] = made
             else:
@@ -94,12 +113,15 @@ class LabelJob:
         results |= self._send_messages(messages)
         return self._count_new(results, traces, facts)
 
-    def _is_due(self, trace_id: str, trace: StoredTrace, facts: Facts) -> bool:
+    def _is_due(self, trace_id: str, trace: StoredTrace, facts: Facts, judges: Sequence[str]) -> bool:
         version = trace.position.version
         on_its_way = _LastResult("sent", version, facts.revision)
-        return revision_of(version) < facts.revision and self._last_results.get(trace_id) != on_its_way
+        is_behind = revision_of(version) < facts.revision if facts.join else bool(judges)
+        return is_behind and self._last_results.get(trace_id) != on_its_way
 
-    def _build_message(self, trace: StoredTrace, stored: VersionedTexts | None, facts: Facts) -> Message | Result:
+    def _build_message(
+        self, trace: StoredTrace, stored: VersionedTexts | None, facts: Facts, judges: Sequence[str]
+    ) -> Message | Result:
         if stored is None or stored.version != trace.position.version:
             return "no_texts"  # or not yet: texts are stored after the trace, and the next run tries again
         if not stored.texts.rest:
@@ -111,7 +133,7 @@ class LabelJob:
         topic = self._topic(trace)
         if topic is None:
             return "no_topic"
-        made = enriched_message(whole, trace.position, facts, topic)
+        made = enriched_message(whole, trace.position, facts, topic, judges)
         return "too_big" if len(made.value) > self._max_bytes else made
 
     def _topic(self, trace: StoredTrace) -> str | None:
@@ -140,3 +162,13 @@ class LabelJob:
         for result, count in new.items():
             self._telemetry.label_joins.labels(result).inc(count)
         return +new
+
+
+def _judges_to_ask(rows: Sequence[JudgeRow], facts: Facts) -> list[str]:
+    """Return the judges that score a disliked trace on request.
+
+    Facts have all judges score it again: those that answered on request do so again, those of the sample within it.
+    """
+    if facts.join:
+        return [row.evaluator for row in rows if not (row.is_answered and row.in_sample)]
+    return [row.evaluator for row in rows if not row.is_answered and row.revision < facts.revision]

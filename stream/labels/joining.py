@@ -1,5 +1,6 @@
 """Add the facts of labels to a trace, and make the message that sends it through the lanes again. Pure."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -16,12 +17,21 @@ _classes = msgspec.json.Decoder(str | tuple[str, ...])
 
 
 class Facts(NamedTuple):
-    """The newest of each fact about a trace, as JSON (empty: none). The revision counts the labels with facts."""
+    """The newest of each fact about a trace, as JSON (empty: none), and whether somebody disliked the answer.
+
+    The revision counts the labels with a fact or a thumbs-down.
+    """
 
     revision: int
     expected: str
     relevance: str
     classes: str
+    is_disliked: bool = False
+
+    @property
+    def join(self) -> bool:
+        """Whether there is a fact to join; else only judges look at the trace."""
+        return bool(self.expected or self.relevance or self.classes)
 
 
 class MessagePosition(NamedTuple):
@@ -55,8 +65,13 @@ def enrich(trace: Trace, facts: Facts) -> Trace:
     )
 
 
-def enriched_message(trace: Trace, position: MessagePosition, facts: Facts, topic: str) -> Message:
-    """Make the message for `topic` that replaces the one at `position`."""
-    timestamp_ms = timestamp_of(position.version)
-    headers = enrichment_headers(position.topic, position.partition, position.offset, timestamp_ms, facts.revision)
+def enriched_message(
+    trace: Trace, position: MessagePosition, facts: Facts, topic: str, judges: Sequence[str] = ()
+) -> Message:
+    """Make the message for `topic` that replaces the one at `position`; `judges` score it on request.
+
+    Without a fact it is for them alone.
+    """
+    place = (position.topic, position.partition, position.offset, timestamp_of(position.version))
+    headers = enrichment_headers(*place, facts.revision, judges, only_judges=not facts.join)
     return Message(topic, trace.trace_id.encode(), _encode(enrich(trace, facts)), headers)

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from ragtide.evaluators.trace import LONGEST_ID
+from ragtide.evaluators.trace import LONGEST_ID, LONGEST_NAME
 
 SCHEMA_VERSION = 1  # the form of `rag.labels` messages; readers take the one before as well
 
@@ -44,9 +44,15 @@ class Label(_Part, frozen=True):
     relevance: dict[str, float] | None = None
     labels: Classes | None = None
     verdict: Verdict | None = None
+    # Probability with which the trace was drawn for labelling, whatever the answer, among those that the evaluator
+    # scored; None: somebody labelled it unasked.
+    sample_rate: float | None = Field(default=None, gt=0, le=1)
+    sample_evaluator: str | None = Field(default=None, min_length=1, max_length=LONGEST_NAME)
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if self.expected is None and self.relevance is None and self.labels is None and self.verdict is None:
             raise PydanticCustomError("missing_fact", "one of expected, relevance, labels and verdict is required")
+        if (self.sample_rate is None) != (self.sample_evaluator is None):
+            raise PydanticCustomError("missing_fact", "sample_rate and sample_evaluator are sent together")
         return self

@@ -36,6 +36,8 @@ class LabelRow(NamedTuple):
     thumbs: str
     score: float | None
     comment: str
+    sample_rate: float = 0.0  # 0: the trace was not drawn for labelling
+    sample_evaluator: str = ""  # among whose scored traces it was drawn
 
     @property
     def joins(self) -> bool:
@@ -80,6 +82,8 @@ class LabelRows:
             verdict.thumbs or "",
             verdict.score,
             self._comment(verdict.comment or "", shared),
+            label.sample_rate or 0.0,
+            label.sample_evaluator or "",
         )
 
     def _fact(self, fact: object) -> str:

@@ -85,6 +85,11 @@ class Settings(BaseModel, extra="forbid", frozen=True):
             raise ValueError("privacy.hash_users needs privacy.hash_key: any long random text, kept secret")
         if self.privacy.store_texts == "hashed" and not self.privacy.hash_key.get_secret_value():
             raise ValueError("privacy.store_texts = hashed needs privacy.hash_key: any long random text, kept secret")
+        if self.sampling.always.thumbs_down and self.privacy.store_texts != "full":
+            raise ValueError(
+                f"sampling.always.thumbs_down needs privacy.store_texts = full, not {self.privacy.store_texts}: judges "
+                "score the stored texts of a trace that somebody dislikes"
+            )
         largest, carried = self.ingest.max_bytes, self.kafka.max_record_bytes
         if largest > carried:
             raise ValueError(

@@ -27,6 +27,11 @@ class AlwaysSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
     """Traces that are in every sample."""
 
     errors: bool = Field(default=False, description="Evaluate every trace with an error.")
+    thumbs_down: bool = Field(
+        default=False,
+        description="Have judges score traces that somebody labels with a thumbs-down and that they have not scored. "
+        "Such a score is in no window. It needs privacy.store_texts = full.",
+    )
     worse_than: dict[str, float] = Field(
         default={},
         description="Lane judge: judge every trace with a worse score than this, by cheap metric, e.g. "

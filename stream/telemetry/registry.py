@@ -45,7 +45,7 @@ class Telemetry:
         self.skipped = self._counter(
             "records_skipped",
             "Records that the lane skipped, by reason. Lanes other than fast skip records that they cannot decode. "
-            "`expired`: older than retention.traces_days.",
+            "`expired`: older than retention.traces_days. `for_judges`: for lane judge alone, after a thumbs-down.",
             "Check the dead letters of lane fast. `expired`: replay records that are still needed into a run of its "
             "own.",
             "lane",

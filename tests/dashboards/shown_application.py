@@ -21,6 +21,7 @@ from tests.dashboards.macros import Choice, expanded
 from tests.dashboards.sample_details import METRIC, before, confusion, expected_levels, scores, verdicts
 from tests.dashboards.sample_rows import APP, NOON, asked, flip, insight, ordinary, problems, repeated_questions
 from tests.infra.fresh_database import fresh_database
+from tests.label_rows import label_row
 
 ALL: dict[str, Choice] = {
     "run": "live",
@@ -113,6 +114,9 @@ def showing(server: EmbeddedClickHouse) -> Iterator[Shown]:
         database.insert("repeated_questions", list(repeated()))
         database.insert("embeddings", list(placed()))
         database.insert("scores", list(scores()))
+        thumbs = ["down", "up", "up", "up"]
+        how: dict[str, Any] = {"score": 3.0, "sample_rate": 0.5, "sample_evaluator": "groundedness"}
+        database.insert("labels", [label_row(f"t{at}", at, thumbs=one, **how) for at, one in enumerate(thumbs)])
         database.insert("verdicts", list(verdicts()))
         database.insert(EXPECTED_LEVELS, list(expected_levels()))
         database.insert("watermarks", [WatermarkRow("fast", "rag.traces", END + timedelta(seconds=45))])

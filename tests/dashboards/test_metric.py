@@ -12,6 +12,7 @@ from tests.dashboards.macros import Choice
 from tests.dashboards.sample_details import METRIC, expected, score
 from tests.dashboards.sample_rows import NOON, event, window
 from tests.dashboards.shown_application import Shown
+from tests.label_rows import label_row
 
 pytestmark = pytest.mark.clickhouse
 LATENCY: dict[str, Choice] = {"metric": "operations.latency_seconds"}
@@ -157,6 +158,28 @@ def test_verdicts_over_time(shown: Shown) -> None:
         (timedelta(minutes=3), "mean prod m1", 0),
     ]
     assert rows(shown, "state-timeline Verdicts", model=["m2"]) == []
+
+
+GROUNDED: dict[str, Any] = {"sample_rate": 0.5, "sample_evaluator": "groundedness"}
+
+
+def test_what_people_would_say(shown: Shown, own: Shown) -> None:
+    """Four of eleven answers are labelled at a rate of a half: too few for an interval."""
+    thumbs, people_score = rows(shown, "table What people would say")
+    assert (thumbs["verdict"], thumbs["labels"], thumbs["judged answers"]) == ("thumbs up", 4, 11)
+    assert (thumbs["people would say"], thumbs["at least"]) == (pytest.approx(0.75), None)
+    assert thumbs["labelled of the sample"] == pytest.approx(8 / 11)
+    assert (people_score["verdict"], people_score["people would say"]) == ("score", 3.0)
+
+    many = [score(at, "groundedness", {"groundedness": at % 10 / 10}) for at in range(100, 500)]
+    own.database.insert("scores", [one._replace(time=NOON + timedelta(minutes=1)) for one in many])
+    drawn = [(name, at) for at in range(100, 500) if (name := f"t{at}") and at // 10 % 2]
+    labels = [label_row(name, at, thumbs="up" if at % 10 > 2 else "down", **GROUNDED) for name, at in drawn]
+    own.database.insert("labels", labels)
+    for panel in ("table What people would say", "timeseries What people would say, by day"):
+        (row, *_) = rows(own, panel)
+        assert row["at least"] < row["people would say"] < row["at most"]
+        assert row["people would say"] == pytest.approx(0.7, abs=0.02)
 
 
 def test_the_worst_traces(own: Shown) -> None:

@@ -82,11 +82,11 @@ CREATE TABLE IF NOT EXISTS scores
     reason LowCardinality(String) COMMENT 'Slug of why there is no score; empty: status is scored',
     metrics Map(LowCardinality(String), Float64) COMMENT 'Value by metric key, in the unit of the metric; empty: status is not scored',
     categories Map(LowCardinality(String), String) COMMENT 'Label by category key; empty: none',
-    parts Map(LowCardinality(String), Float64) COMMENT 'Counts by key that window metrics are computed from; empty: none',
+    parts Map(LowCardinality(String), Float64) COMMENT 'Counts by key that window metrics are computed from; of judges sums of a sample: ppi.METRIC.NAME, weights.METRIC.BIN, squared_weights.METRIC.BIN; empty: none',
     evidence String COMMENT 'JSON list of places in the trace, never quotes; []: none',
     findings Array(LowCardinality(String)) COMMENT 'Slugs of remarks about the trace; empty: none',
     fingerprint LowCardinality(String) COMMENT 'Hash of the evaluator''s id, version, parameters and model revision; series of two fingerprints never mix',
-    weight Float32 COMMENT 'Traces that the row stands for: 1 / sampling rate; 0: the rate is 0',
+    weight Float32 COMMENT 'Traces that the row stands for: 1 / sampling rate; 0: the rate is 0, or it was judged because somebody disliked the answer',
     model LowCardinality(String) COMMENT 'Model that answered, else the one requested; empty: not recorded',
     prompt_version LowCardinality(String) COMMENT 'Version of the prompt; empty: not recorded',
     segments Map(LowCardinality(String), String) COMMENT 'Segments of the trace by name, such as tenant or region; empty: none sent',
@@ -132,7 +132,7 @@ CREATE OR REPLACE VIEW metric_values
     time DateTime64(3, 'UTC') COMMENT 'Event time: when the answer was given, UTC',
     trace_id String COMMENT 'Identifier of the trace, as the application sent it',
     fingerprint LowCardinality(String) COMMENT 'Hash of the evaluator''s id, version, parameters and model revision; series of two fingerprints never mix',
-    weight Float32 COMMENT 'Traces that the row stands for: 1 / sampling rate; 0: the rate is 0',
+    weight Float32 COMMENT 'Traces that the row stands for: 1 / sampling rate; 0: the rate is 0, or it was judged because somebody disliked the answer',
     model LowCardinality(String) COMMENT 'Model that answered, else the one requested; empty: not recorded',
     prompt_version LowCardinality(String) COMMENT 'Version of the prompt; empty: not recorded',
     segments Map(LowCardinality(String), String) COMMENT 'Segments of the trace by name, such as tenant or region; empty: none sent'
@@ -299,9 +299,12 @@ CREATE TABLE IF NOT EXISTS verdicts
     value Float64 COMMENT 'Mean, share, count or window value, as the rule compares it',
     threshold Float64 COMMENT 'Limit that the value was compared with',
     samples UInt64 COMMENT 'Records that the verdict rests on; 0: nothing left to evaluate',
-    wrong UInt64 COMMENT 'Records beyond the threshold',
+    wrong UInt64 COMMENT 'Records beyond the threshold; of judged samples, as many as equal weights would give',
     incomplete UInt8 COMMENT '1: a pooled window is incomplete; 0: all complete',
     version UInt64 COMMENT 'Leader epoch * 2^32 + number within the term; the largest wins',
+    low Nullable(Float64) COMMENT 'Lower end of the 95 % interval of an estimated value; NULL: not estimated from a sample, or unknown',
+    high Nullable(Float64) COMMENT 'Upper end of the 95 % interval of an estimated value; NULL: not estimated from a sample, or unknown',
+    freedom Nullable(Float64) COMMENT 'Degrees of freedom of an estimated value; 0: too few records; NULL: not estimated from a sample',
     judged_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC'
 )
 ENGINE = ReplacingMergeTree(version)
@@ -702,6 +705,8 @@ CREATE TABLE IF NOT EXISTS labels
     thumbs LowCardinality(String) COMMENT 'up or down; empty: not sent',
     score Nullable(Float64) COMMENT 'Score that a person gave, on a scale of their own; NULL: not sent',
     comment String COMMENT 'Comment of a person; empty: not sent, or not stored',
+    sample_rate Float64 COMMENT 'Probability with which the trace was drawn for labelling; 0: it was not drawn, so that the verdict stands for no other trace',
+    sample_evaluator LowCardinality(String) COMMENT 'Evaluator among whose scored traces it was drawn; empty: it was not drawn',
     ingested_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC',
     INDEX by_ingested_at ingested_at TYPE minmax GRANULARITY 1,
     CONSTRAINT finite_score CHECK score IS NULL OR isFinite(score)

@@ -38,6 +38,17 @@ def test_each_declared_kind_has_a_class_and_only_coverage_is_not_declared() -> N
     assert set(get_args(spec.RuleKind)) <= set(RULE_KINDS)
 
 
+def test_a_judges_window_without_a_score_of_its_sample_has_no_mean() -> None:
+    """The mean of scores that are no sample says nothing about the other traces."""
+    declared = spec.Metric("good", threshold=0.5, primary=True)
+    rule = Rule(RULE_KINDS["mean"], MetricRef(made("quality", [declared]), declared), min=0.5, max=None)
+    series = Series("shop", "", "quality.good", "", "", "")
+    window = Window(0, 60, seen=9, scored=1, sum=0.1, parts={"ppi.good.n": 9.0, "ppi.good.f": 4.0})
+    assert rule.kind.evaluate(window, rule, series) is None
+    of_another = Window(0, 60, seen=9, scored=1, sum=0.1, parts={"ppi.other.n": 9.0})
+    assert rule.kind.evaluate(of_another, rule, series) == RuleResult(0.1, 0.5, True, 1, 0)
+
+
 @pytest.mark.clickhouse
 def test_a_new_kind_raises_a_problem_with_its_sentence_its_examples_and_its_chart(
     database: Database, monkeypatch: pytest.MonkeyPatch

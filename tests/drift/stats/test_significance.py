@@ -10,7 +10,14 @@ from ragtide.drift.problems.rule_lifecycle import next_transition
 from ragtide.drift.rules.model import Rule, Series, Verdict
 from ragtide.drift.rules.resolve import rules_for
 from ragtide.drift.settings import RuleSettings
-from ragtide.drift.stats.significance import BadCount, binomial_tail, within_binomial_noise, within_mean_noise
+from ragtide.drift.stats.significance import (
+    BadCount,
+    EstimatedValue,
+    binomial_tail,
+    within_binomial_noise,
+    within_mean_noise,
+    within_sampling_noise,
+)
 from ragtide.drift.windows.metrics import metrics_by_name
 from ragtide.evaluators.builtin.operations import operations
 
@@ -47,6 +54,41 @@ def test_means_are_judged_by_how_far_they_step() -> None:
     usual = (0.77 + 0.02 * np.random.default_rng(1).standard_normal(17)).tolist()
     assert within_mean_noise([*usual, 0.745, 0.76, 0.745], 0.75, 0.001)
     assert not within_mean_noise([*usual, 0.65, 0.65, 0.65], 0.75, 0.001)
+
+
+def test_estimates_are_judged_by_their_errors() -> None:
+    """At 0.05 beyond the limit with an error of 0.03: one tells nothing, five together have an error of 0.013."""
+    one = EstimatedValue(0.70, 0.03, 30, 1e9)
+    assert within_sampling_noise([one] * 3, 0.75, 0.001)
+    assert not within_sampling_noise([one] * 4, 0.75, 0.001)
+    assert not within_sampling_noise([one], 0.75, 0.05)
+    assert not within_sampling_noise([one], 0.75, 1)
+    assert not within_sampling_noise([one._replace(error=0.0)], 0.75, 0.001)
+    above = [EstimatedValue(0.80, 0.03, 30, 1e9)] * 4
+    assert not within_sampling_noise(above, 0.75, 0.001)
+    assert within_sampling_noise([above[0], *[one] * 3], 0.75, 0.001)
+    many = EstimatedValue(0.70, 0.01, 300, 1e9)
+    assert not within_sampling_noise([above[0]._replace(value=0.74), many], 0.75, 0.001)
+
+
+def test_estimates_at_the_limit_hardly_ever_look_significant() -> None:
+    """Each from seven scores, whose variance tells the error with six degrees of freedom."""
+    rng = np.random.default_rng(3)
+    scores = 0.75 + 0.1 * rng.standard_normal((20_000, 3, 7))
+    values, errors = scores.mean(2), scores.std(2, ddof=1) / 7**0.5
+    found = 0
+    for window, error in zip(values, errors, strict=True):
+        some = [EstimatedValue(float(at), float(by), 7, 6.0) for at, by in zip(window, error, strict=True)]
+        found += not within_sampling_noise(some, 0.75, 0.001)
+    assert found / 20_000 < 0.006, "up to three tests of 0.001 on either side"
+
+
+def test_a_value_whose_error_is_not_known_is_no_evidence() -> None:
+    unknown = EstimatedValue(0.1, 0.0, 30, 4.9)
+    assert within_sampling_noise([unknown] * 5, 0.75, 0.001)
+    known = EstimatedValue(0.70, 0.01, 30, 29.0)
+    assert not within_sampling_noise([unknown, known], 0.75, 0.001)
+    assert within_sampling_noise([unknown, known._replace(value=0.74)], 0.75, 0.001)
 
 
 def opened(wrong: list[int], settings: RuleSettings) -> int | None:

@@ -12,8 +12,11 @@ from ragtide import Connection, CutWarning, connect
 from ragtide.drift.insights.model import InsightRow
 from ragtide.drift.jobs import server_time
 from ragtide.evaluators.errors import ConfigError, Transient
+from ragtide.evaluators.settings import EvaluatorSettings
 from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.sample import score
 from tests.infra.fresh_database import reached
+from tests.label_rows import label_row
 from tests.stream.pipe.problem_site import Site
 from tests.stream.pipe.replaying import BASE_MS, fields, file_source, go, lines, settings
 from tests.stream.pipe.test_replay_windows import jobs
@@ -25,7 +28,7 @@ START = datetime.fromtimestamp(BASE_MS / 1000, UTC)
 
 @pytest.fixture
 def connection(database: Database) -> Connection:
-    return Connection(database)
+    return Connection(database, EvaluatorSettings())
 
 
 def replayed(database: Database, tmp_path: Path, *records: dict[str, Any], run: str = "live") -> None:
@@ -108,7 +111,7 @@ def test_windows_have_means_and_coverage(connection: Connection, database: Datab
 def test_problems_are_those_of_the_commands(database: Database) -> None:
     site = Site(database)
     site.sees("drift")
-    connection = Connection(database)
+    connection = Connection(database, EvaluatorSettings())
     (row,) = connection.problems("shop").to_dicts()
     wanted = site.problem
     assert (row["problem_id"], row["state"], row["metric"]) == (wanted.problem_id, "open", "quality.good")
@@ -120,6 +123,50 @@ def test_problems_are_those_of_the_commands(database: Database) -> None:
     assert len(connection.problems(start=wanted.last_seen_at + timedelta(seconds=1))) == 0
     with pytest.raises(ConfigError, match="states: there is no 'opened'; did you mean open"):
         connection.problems(states="opened")
+
+
+def test_what_people_would_say_has_a_row_per_week_with_labels_of_a_sample(
+    connection: Connection, database: Database
+) -> None:
+    now = server_time(database)
+    how: dict[str, Any] = {"evaluator": "faithfulness", "run_id": "live", "weight": 20.0}
+    rows, labels = [], []
+    for at in range(600):
+        app = "shop" if at < 400 else "docs"
+        rows.append(score(f"t{at}", app=app, time=now, metrics={"faithfulness": at % 10 / 10}, **how))
+        if app == "shop" and at // 10 % 4 == 0:
+            labels.append(label_row(f"t{at}", at, thumbs="up" if at % 10 > 3 else "down", score=4.5, sample_rate=0.25))
+    rows.append(score("old", app="shop", time=now - timedelta(days=20), metrics={"faithfulness": 0.5}, **how))
+    labels += [label_row("old", 900, thumbs="up", sample_rate=0.5), label_row("t500", 901, thumbs="down")]
+    database.insert("scores", rows)
+    database.insert("labels", labels)
+    newest, old = connection.people("faithfulness", "shop").to_dicts()
+    assert (newest["metric"], newest["labels"], newest["judged"]) == ("faithfulness.faithfulness", 100, 400)
+    assert newest["estimate_low"] < 0.6 < newest["estimate_high"]
+    assert newest["coverage"] == pytest.approx(1.0)
+    assert (old["estimate"], old["estimate_low"], old["labels"]) == (1.0, None, 1)
+    assert newest["start"] > old["start"]
+    (scores,) = connection.people("faithfulness", verdict="score", days=1, start=now - timedelta(days=3)).to_dicts()
+    assert (scores["app"], scores["estimate"]) == ("shop", 4.5)
+    assert {one["app"] for one in connection.people("faithfulness").to_dicts()} == {"shop"}, "complaints are no sample"
+    with pytest.raises(ConfigError, match="metrics is empty"):
+        connection.people([])
+    for wrong in ({"verdict": "thumb"}, {"days": 0}, {"days": 10**12}, {"app": "shp"}):
+        with pytest.raises(ConfigError, match=next(iter(wrong))):
+            connection.people("faithfulness", **wrong)
+    with pytest.raises(ConfigError, match="did you mean faithfulness"):
+        connection.people("faithfulnes")
+
+
+def test_metrics_of_ones_own_prompts_are_known(database: Database) -> None:
+    prompt = {"prompt": "Is this polite? {answer}"}
+    judge = {"endpoints": {"local": {"url": "http://127.0.0.1:9", "model": "m"}}, "byop": {"polite": prompt}}
+    changes = {"clickhouse": database.settings.model_dump(), "evaluators": {"judge": judge}}
+    changes["clickhouse"]["password"] = database.settings.password.get_secret_value()
+    with connect(settings=changes) as own:
+        assert len(own.scores(metrics="polite")) == len(own.windows(metrics="polite")) == 0
+        with pytest.raises(ConfigError, match="did you mean polite"):
+            own.scores(metrics="polit")
 
 
 def test_insights_of_a_period_that_were_not_withdrawn(connection: Connection, database: Database) -> None:

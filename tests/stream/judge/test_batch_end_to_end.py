@@ -17,9 +17,9 @@ from ragtide.evaluators import registry
 from ragtide.stream.api.evaluation import evaluate_source
 from ragtide.stream.api.inputs import open_source
 from ragtide.stream.api.result import Result as StoredResult
-from ragtide.stream.assembly import restrict
+from ragtide.stream.assembly import gather_traces, restrict
 from ragtide.stream.cli import main
-from ragtide.stream.settings.loader import load
+from ragtide.stream.settings.loader import Settings, load
 from tests.stream.judge.batch_server import NEVER, BatchServer, Refusal, batch_server
 from tests.stream.judge.chat_server import KEY, Sent
 from tests.stream.judge.search_server import found, search_server
@@ -111,6 +111,16 @@ def test_traces_are_gathered_up_to_a_number(tmp_path: Path) -> None:
     with batch_server(simple_judge) as server:
         evaluate(server, tmp_path, "--batch", "--set", "evaluators.judge.batch_traces=10")
         assert len(server.calls) == 6
+
+
+def test_traces_outside_the_sample_do_not_count_if_only_judges_run() -> None:
+    known = registry.load()
+    sampled = Settings.model_validate({"sampling": {"lanes": {"judge": 0.05}}})
+    judges = restrict(sampled, (), ("judge",), known)
+    assert gather_traces(judges, known).worker.batch_records == 200_000
+    assert gather_traces(sampled, known).worker.batch_records == 10_000
+    off = Settings.model_validate({"sampling": {"lanes": {"judge": 0.0}}})
+    assert gather_traces(restrict(off, (), ("judge",), known), known).worker.batch_records == 10_000
 
 
 def checks_facts(sent: Sent) -> Any:

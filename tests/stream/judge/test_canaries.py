@@ -154,6 +154,28 @@ def test_a_judge_that_stays_down_is_asked_four_times_a_run(database: Database) -
     assert read == [24] * 4 + [0] * 4
 
 
+def test_tries_count_across_restarts_and_failures_stay_visible(database: Database) -> None:
+    with chat_server(error(503)) as server:
+        settings = settings_of(server)
+
+        def restarted(minutes: float) -> int:
+            return (
+                CanaryJob(settings, database, Telemetry(), lambda: False)
+                .run(known(settings), DAY + timedelta(minutes=minutes))
+                .read
+            )
+
+        assert [restarted(11 * at) for at in range(6)] == [24] * 4 + [0] * 2
+        assert restarted(24 * 60) == 24, "the next day is a new run"
+    with chat_server(by_rule(steady())) as server:
+        settings = settings_of(server)
+        database.command("ALTER TABLE canary_scores ADD CONSTRAINT no_row CHECK status = ''")
+        for day in range(2, 8):
+            with pytest.raises(RagtideError):
+                restarted(2 * 24 * 60 + day * 11)
+        assert len(server.sent) == 4 * 8
+
+
 def test_a_reply_without_a_verdict_is_a_failure_and_not_asked_for_again(database: Database) -> None:
     with chat_server(by_rule(lambda sent: {"other": 1})) as server:
         found = scorer(settings_of(server), database).run(DAY)

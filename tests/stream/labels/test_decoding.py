@@ -53,6 +53,12 @@ def label(**facts: Any) -> dict[str, Any]:
         (label(labels={"expected": {"a": SECRET}}), "wrong_type"),
         (label(verdict={"thumbs": SECRET}), "wrong_value"),
         (label(verdict={"score": "0.5"}), "wrong_type"),
+        (label(expected=[], sample_evaluator="toxicity", sample_rate=0), "wrong_value"),
+        (label(expected=[], sample_evaluator="toxicity", sample_rate=1.5), "wrong_value"),
+        (label(expected=[], sample_evaluator="toxicity", sample_rate="0.1"), "wrong_type"),
+        (label(expected=[], sample_evaluator="", sample_rate=0.1), "wrong_value"),
+        (label(expected=[], sample_rate=0.1), "missing_fact"),
+        (label(expected=[], sample_evaluator="toxicity"), "missing_fact"),
         (label(expected=[], **{SECRET: 1}), "unknown_field"),
         (label(verdict={"thumbs": "up", SECRET: 1}), "unknown_field"),
         (label(expected=[], schema_version=2, brand_new=1), "newer_schema"),
@@ -80,6 +86,7 @@ def test_nesting_without_end_is_told_as_such() -> None:
 def test_every_fact_is_read() -> None:
     verdict = {"thumbs": "down", "score": 1, "comment": "no \N{SNOWMAN}"}
     facts = label(author="ada", expected=["a", "b"], relevance={"c-1": 2}, labels={"expected": ["x"]}, verdict=verdict)
+    facts |= {"sample_rate": 0.25, "sample_evaluator": "toxicity"}
     assert decode(sent(facts | {"schema_version": 1}), 2000) == Label(
         trace_id="t-1",
         author="ada",
@@ -87,6 +94,8 @@ def test_every_fact_is_read() -> None:
         relevance={"c-1": 2.0},
         labels=Classes(expected=["x"]),
         verdict=Verdict(thumbs="down", score=1.0, comment="no \N{SNOWMAN}"),
+        sample_rate=0.25,
+        sample_evaluator="toxicity",
     )
     assert decode(sent(label(labels={"expected": "x"})), 2000).labels == Classes(expected="x")
     assert decode(sent(label(expected=[])), 2000).expected == []
@@ -119,6 +128,13 @@ def test_what_is_kept_is_what_privacy_allows(store: str, kept: tuple[str, ...]) 
     assert (row.author, row.expected, row.relevance, row.classes, row.comment) == kept
     assert (row.thumbs, row.score, row.trace_id, row.offset) == ("up", 0.5, "t-1", 3)
     assert row.joins == (store == "full")
+
+
+def test_a_label_of_a_sample_has_its_rate() -> None:
+    sample = {"sample_rate": 0.02, "sample_evaluator": "toxicity"}
+    read = [sent(label(verdict={"thumbs": "up"})), sent(label(verdict={"thumbs": "up"}, **sample))]
+    rows = LabelRows(Settings()).rows_of([decode(one, 2000) for one in read], read)
+    assert [(row.sample_rate, row.sample_evaluator) for row in rows] == [(0.0, ""), (0.02, "toxicity")]
 
 
 def test_authors_are_hashed_where_users_are() -> None:

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from ragtide.sinks.bisect import RejectedRow
 from ragtide.sinks.version import LAST_REVISION, LAST_TIMESTAMP, pack, source_of
-from ragtide.stream.ingest.enriched import LAST_OFFSET, enrichment_headers, resolve_enrichment, version_of
+from ragtide.stream.ingest.enriched import (
+    LAST_OFFSET,
+    enrichment_headers,
+    is_only_for_judges,
+    requested_judges,
+    resolve_enrichment,
+    version_of,
+)
 from ragtide.stream.ingest.records import StoredRecord
 from ragtide.stream.settings.loader import Settings
 from ragtide.stream.worker.rejected_rows import dead_letters_of
@@ -43,6 +50,13 @@ def test_headers_lead_back(topic: str, partition: int, offset: int, timestamp: i
     )
 
 
+def test_judges_that_score_on_request_are_known_by_headers() -> None:
+    sent = replace(record(), headers=enrichment_headers("rag.traces", 0, 5, AT_MS, 1, ["a", "b"], only_judges=True))
+    known = resolve_enrichment(sent)
+    assert (requested_judges(known), is_only_for_judges(known)) == (frozenset(("a", "b")), True)
+    assert (requested_judges(enriching()), is_only_for_judges(enriching())) == (frozenset(), False)
+
+
 def test_other_headers_change_nothing() -> None:
     plain = record()
     other = replace(plain, headers=[("traceparent", b"00-1"), ("enriched", None)])
@@ -54,6 +68,9 @@ def test_other_headers_change_nothing() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("judges", b""),
+        ("judges", b"a,,b"),
+        ("judges", b"\xff"),
         ("topic", b""),
         ("topic", b"\xff"),
         ("topic", b"t" * 257),

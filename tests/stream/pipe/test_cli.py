@@ -130,6 +130,7 @@ NEEDED = {
     "why": ("--why", "w"),
     "app": ("a",),
     "metric": ("m",),
+    "rate": ("--rate", "0.1"),
     "run_a": ("a",),
     "run_b": ("b",),
     "file": ("rules.toml",),

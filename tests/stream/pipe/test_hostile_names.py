@@ -119,6 +119,12 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
         ["groundedness.groundedness", "--run", HOSTILE],
         ["groundedness.groundedness", "--json"],
     ),
+    "labels sample": (
+        [HOSTILE, "--rate", "0.5"],
+        ["groundedness.groundedness", "--rate", "1"],
+        ["groundedness.groundedness", "--rate", "0.5", "--app", HOSTILE],
+        ["groundedness.groundedness", "--rate", "0.5", "--run", HOSTILE],
+    ),
     "byop try": (
         [HOSTILE, "--file", HOSTILE],
         [HOSTILE, "--file", HOSTILE, "--config", "{prompt}"],

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -75,3 +76,15 @@ def test_a_known_name_may_find_nothing(database_of_docs: Database, command: str,
     variables = {"RAGTIDE_CONFIG": None, "COLUMNS": "200", **reached(database_of_docs)}
     found = CliRunner().invoke(main, command.split(), env=variables)
     assert (found.exit_code, found.output.strip()) == (0, said)
+
+
+def test_metrics_of_ones_own_prompts_are_known_without_a_score(database_of_docs: Database, tmp_path: Path) -> None:
+    config = tmp_path / "ragtide.toml"
+    config.write_text(
+        '[evaluators.judge.endpoints.local]\nurl = "http://127.0.0.1:9"\nmodel = "m"\n'
+        '[evaluators.judge.byop.polite]\nprompt = "Is this polite? {answer}"\n'
+    )
+    variables = {"RAGTIDE_CONFIG": str(config), "COLUMNS": "200", **reached(database_of_docs)}
+    for metric, status in (("polite", 0), ("polit", 2)):
+        found = CliRunner().invoke(main, ["problems", "list", "--metric", metric], env=variables)
+        assert found.exit_code == status, found.output

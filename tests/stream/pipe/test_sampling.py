@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from ragtide.drift.windows import weight_parts
 from ragtide.evaluators import registry
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.judge.calls import OVER_BUDGET, THROTTLED, Conversation, Done, JudgeCall, JudgeUse, Section
@@ -224,7 +225,8 @@ def test_every_row_of_a_judge_carries_the_companion_and_judged_ones_the_score_to
     for at, row in enumerate(rows):
         score = row.metrics.get("n")
         f = cheap[("even", "odd", "neither")[at % 3]]
-        assert row.parts == parts_of("n", f, 4.0, judged=score is not None, score=score)
+        parts = parts_of("n", f, 4.0, judged=score is not None, score=score)
+        assert row.parts == (parts if score is None else {**parts, **weight_parts(listed.metrics[0], score, 4.0)})
     made = estimate(add_sums(sums_of("n", row.parts) for row in rows))
     assert made is not None
     assert made.traces == 300
