@@ -32,7 +32,7 @@ def main() -> int:
         parser.error(f"no fault {', '.join(wrong)}; there are: {', '.join(known)}")
     chosen = [known[name] for name in options.names] or list(known.values())
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
-        copy = _copied(Path(folder) / "tree")
+        copy = copied(Path(folder) / "tree")
         tests = sorted({test for one in chosen for test in one.tests})
         if not options.unchecked and _status(copy, tests) != 0:
             click.echo("\n  ".join(["tests fail without any fault, some of:", *tests]))
@@ -58,19 +58,20 @@ def _is_found(fault: Fault, copy: Path, texts: Mapping[Path, str]) -> bool:
 
 def _status(copy: Path, tests: Sequence[str]) -> int:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # a change within the same second must be seen
+    # The copy's own package, and no compiled modules: a change within the same second must be seen.
+    environment = {**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(command, cwd=copy, env=environment, capture_output=True, check=False).returncode
 
 
-def _copied(to: Path) -> Path:
-    """The files of the tree that git knows or would add, and links to what it ignores."""
+def copied(to: Path) -> Path:
+    """Copy the files that git knows or would add, with the links of the package, and link to what it ignores."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
     for name in filter(None, names):
         source, target = ROOT / name, to / name
         if source.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target)
+            shutil.copy2(source, target, follow_symlinks=False)
     for name in _LINKED:
         if (ROOT / name).exists():
             (to / name).symlink_to(ROOT / name)

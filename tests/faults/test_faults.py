@@ -1,10 +1,14 @@
 """Each seeded fault can be applied and has tests; that these find it, `python -m tests.faults` says."""
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.faults.__main__ import copied
 from tests.faults.seeded import ROOT, Fault, faults, product
 
 ALL = faults()
@@ -39,3 +43,12 @@ def test_a_text_that_is_gone_or_there_twice_is_an_error() -> None:
 
 
 _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def test_the_copy_has_a_package_of_its_own(tmp_path: Path) -> None:
+    copy = copied(tmp_path / "tree")
+    where = "import ragtide.stream.cli as one; print(one.__file__)"
+    environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
+    command = [sys.executable, "-c", where]
+    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()).resolve().is_relative_to(copy)
