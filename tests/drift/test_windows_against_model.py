@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from ragtide.drift.leadership import elect
@@ -96,6 +96,24 @@ rows = st.lists(
 )
 
 
+def _scored(second: int, up: float, down: float) -> Described:
+    return {
+        "second": second,
+        "trace": second,
+        "evaluator": "odd",
+        "status": "scored",
+        "reason": "",
+        "metrics": {"up": up, "down": down, "grade": 1.0},
+        "categories": {},
+        "parts": {},
+        "fingerprint": "f1",
+        "model": "m1",
+        "prompt_version": "p1",
+        "segments": {},
+        "is_deleted": 0,
+    }
+
+
 @settings(
     max_examples=15,
     deadline=None,
@@ -103,6 +121,7 @@ rows = st.lists(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(first=rows, second=rows)
+@example(first=[_scored(0, 0.2, 0.9), _scored(70, 0.9, 0.2)], second=[])  # no one of two windows has both extremes
 def test_the_roll_up_is_the_model(database: Database, first: list[Described], second: list[Described]) -> None:
     """Twice: as rows first close, and after more versions of the same traces, some of them gone from their window."""
     app = f"app{next(_APPS)}"
