@@ -119,12 +119,12 @@ def recurring_hours(changes: Iterable[tuple[int, int]], today: int) -> list[Hour
     found = list[tuple[float, bool, Hours]]()
     for days in {*_PATTERNS, *(tuple(np.flatnonzero(slot).tolist()) for slot in often.T if slot.any())}:
         on = np.isin(weekday, days)
-        own, records = by_day[on], int(on.sum())
+        own, number = by_day[on], int(on.sum())
         counts, share, is_recent = own.sum(0), _usual_share(on, by_day, sides), own[-2 * len(days) :].any(0)
         sets = SLOTS * math.comb(WEEKDAYS, len(days))
-        candidates = (counts * WEEKS >= MIN_WEEKS * records) & (counts > share * records) & is_recent
+        candidates = (counts * WEEKS >= MIN_WEEKS * number) & (counts > share * number) & is_recent
         for slot in np.flatnonzero(candidates).tolist():
-            p = binomial_tail(int(counts[slot]), records, float(share[slot])) * sets
+            p = binomial_tail(int(counts[slot]), number, float(share[slot])) * sets
             if p <= _ALPHA:
                 found.append((p, slot % 2 == 1, Hours(days, slot)))
     return _apart(hours for *_, hours in sorted(found))
@@ -140,8 +140,8 @@ def _side(at: Floats, hits: Floats, sign: int) -> _Side:
 def _usual_share(on: Flags, by_day: Floats, sides: Iterable[_Side]) -> Floats:
     """Return the largest share of days with a change in an hour that is still usual, for each half hour [slots].
 
-    Few days say little of the hour next to it: the hours near by add to it, and it is raised by its standard error. The
-    half hour next to it counts too, as an hour of the same rate: working hours may begin in the middle of an hour.
+    The share of the hour next to it is estimated from few days: the hours near by are added, and one standard error. The
+    half hour next to it is taken as an hour of the same rate, since working hours may begin in the middle of an hour.
     """
     shares = [np.full(SLOTS, by_day.mean())]
     if not on.all():

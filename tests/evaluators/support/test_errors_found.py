@@ -189,9 +189,9 @@ def test_a_wrong_name_is_found_where_capital_letters_do_not_tell_names(context: 
         ("温度は二つの単位で示します。", "温度は華氏と摂氏で示します。"),
         ("駅は近いです。", "最寄駅は近く、市町村の運転手さんが案内します。"),
         ("教授在大学工作。", "这位教授在这所大学工作。"),
-        ("商店在城里。", "商店在大城市，也有国际市场和普通市民。"),  # noqa: RUF001  # as people write it
+        ("商店在城里。", "商店在大城市。也有国际市场和普通市民。"),
         ("经理会回复。", "高级经理会向客户经理回复。"),
-        ("政府推广。", "将由市政府推广，许多医生参加，能够省钱。"),  # noqa: RUF001  # likewise
+        ("政府推广。", "将由市政府推广。许多医生参加。能够省钱。"),
     ],
 )
 def test_a_usual_word_is_no_name_where_capital_letters_do_not_tell_names(context: str, answer: str) -> None:
