@@ -140,8 +140,8 @@ def _side(at: Floats, hits: Floats, sign: int) -> _Side:
 def _usual_share(on: Flags, by_day: Floats, sides: Iterable[_Side]) -> Floats:
     """Return the largest share of days with a change in an hour that is still usual, for each half hour [slots].
 
-    The share of the hour next to it is estimated from few days: the hours near by are added, and one standard error. The
-    half hour next to it is taken as an hour of the same rate, since working hours may begin in the middle of an hour.
+    The share of the hour next to it is from few days: the hours near by are added, and one standard error. The half
+    hour next to it is taken as an hour of the same rate, since working hours may begin in the middle of an hour.
     """
     shares = [np.full(SLOTS, by_day.mean())]
     if not on.all():
